@@ -113,6 +113,12 @@ class CheckTest(Case):
         told = self.failures(self.bad_plugin("WRONG"), path, "--only", "numerics")
         self.assertIn(f"graph '{path}': output 'y' differs", told)
 
+    def test_what_is_no_graph_is_told_once_and_is_no_failure_of_a_pass(self):
+        path = self.write_graph('{"kiln": 1, "nodes": [{"name": "y", "op": "absent", "inputs": []}], "outputs": ["y"]}')
+        told = self.failures(PLUGINS / "template.so", path)
+        self.assertRegex(told, f"FAIL  load +the plugin loads; {path} is no graph, with its ops or without: .*'absent'")
+        self.assertIn("0 of 1 tests passed", told)
+
     def test_the_graphs_of_a_plugins_folder_are_tested(self):
         (self.folder / "golden").mkdir()
         path = self.write_graph(PAIR, "golden/pair.json")

@@ -5,7 +5,7 @@ import re
 from folder_case import FolderCase
 from harness import PLUGINS, main
 
-KINDS = [(lang, kind) for lang in ("c", "cpp", "rust") for kind in ("pass", "op", "backend")]
+KINDS = [(lang, kind) for lang in ("c", "cpp", "rust") for kind in ("pass", "op", "backend")] + [("cpp", "pattern")]
 UUID = re.compile(r"uuid ([0-9a-f-]{36})")
 
 
@@ -17,7 +17,8 @@ class NewTest(FolderCase):
                 name = f"my_{lang}_{kind}"
                 folder = self.begin(f"with a space/{name}", lang, kind)
                 plugin = self.build(folder, lang)
-                self.assertIn(f"{kind} {name}", self.kiln("plugin", "inspect", plugin))
+                what = "pass" if kind == "pattern" else kind
+                self.assertIn(f"{what} {name}", self.kiln("plugin", "inspect", plugin))
                 self.assertEqual(self.kiln("plugin", "test", folder), f"ok    {name}\n")
                 if lang != "c":  # what those in C come from is checked with the plugins that come with Kiln
                     self.assertIn("15 of 15 tests passed, at level 10\n", self.kiln("plugin", "check", plugin))
@@ -26,7 +27,7 @@ class NewTest(FolderCase):
         for lang, kind in KINDS:
             for path in self.begin(f"my_{lang}_{kind}", lang, kind).rglob("*.*"):
                 if path.is_file() and path.parent.name != "kiln":  # the module is the same beside each
-                    self.assertIsNone(re.search(r"template|drop_neg|\bmine\b|copy this|of this folder", path.read_text()), path)
+                    self.assertIsNone(re.search(r"template|drop_neg|fuse_silu|\bmine\b|copy this|of this folder", path.read_text()), path)
 
     def test_identities_are_new_each_time(self):
         seen = []
@@ -49,7 +50,9 @@ class NewTest(FolderCase):
     def test_what_is_not_there_is_refused_by_name(self):
         for words, expected in (
                 (["--lang", "ruby"], "--lang: there are no templates in 'ruby'; there are some in c, cpp and rust"),
-                (["--kind", "tool"], "--kind: there is no template of a 'tool'; there are: pass, op, backend")):
+                (["--kind", "tool"], "--kind: there is no template of a 'tool' in cpp; there are: pass, pattern, op, backend"),
+                (["--kind", "pattern", "--lang", "c"],
+                 "--kind: there is no template of a 'pattern' in c; there are: pass, op, backend")):
             self.assertEqual(self.kiln("plugin", "new", self.file("p"), *words, code=2), expected)
         self.assertFalse((self.folder / "p").exists())
 

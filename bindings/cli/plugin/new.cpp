@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr Flag plugin_new_flags[] = {
     {"--lang", "c|cpp|rust", "the language of its source (cpp)"},
-    {"--kind", "pass|op|backend", "what it registers (pass)"},
+    {"--kind", "pass|pattern|op|backend",
+     "what it registers (pass); pattern: a pass that says what it looks for, in cpp"},
 };
 
 constexpr size_t longest_name = 40;  // the note has room for 63 bytes, and names of passes are made of it
@@ -28,6 +29,8 @@ struct Language {
   std::string_view name, extension;
 };
 constexpr Language languages[] = {{"c", "c"}, {"cpp", "cpp"}, {"rust", "rs"}};
+
+constexpr const char *kinds[] = {"pass", "pattern", "op", "backend"};
 
 std::optional<std::string_view> find(const std::string &name) {
   for (const TemplateFile &file : template_files())
@@ -42,8 +45,11 @@ const Language &language_of(const std::string &lang) {
 }
 
 void refuse_unknown_kind(const std::string &lang, const std::string &kind) {
-  if (!find(lang + "/" + kind + "/source"))
-    throw Usage("--kind: there is no template of a '" + kind + "'; there are: pass, op, backend");
+  if (find(lang + "/" + kind + "/source")) return;
+  std::string known;
+  for (const char *each : kinds)
+    if (find(lang + "/" + each + "/source")) known += (known.empty() ? "" : ", ") + std::string(each);
+  throw Usage("--kind: there is no template of a '" + kind + "' in " + lang + "; there are: " + known);
 }
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -76,11 +82,11 @@ std::string without(std::string text, std::string_view what) {
 // The template's words for itself; the longer ones come first where one begins another.
 std::string renamed(std::string_view from, const std::string &name) {
   std::string text(from);
-  for (const char *what :
-       {"copy this folder, rename it, and ", "copy this folder, and ", ", from a copy of this folder"})
+  for (const char *what : {"copy this folder, rename it, and ", "copy this folder, and ",
+                           ", from a copy of this folder", "  // your own: kiln plugin uuid"})
     text = without(text, what);
   text = with_word(text, "use_square", name + "_use_square");
-  for (const char *word : {"op_template", "backend_template", "template", "drop_neg", "mine"})
+  for (const char *word : {"op_template", "backend_template", "template", "drop_neg", "fuse_silu", "mine"})
     text = with_word(text, word, name);
   return text;
 }
@@ -154,11 +160,15 @@ std::string readme(const std::string &name, const std::string &kind, const Langu
       {"MODULE", is_rust ? ", written with the module `kiln/`" : ""},
       {"BACKEND", kind == "backend" ? "--backend " + name + " " : ""},
       {"ENDING", std::string(language.extension)},
-      {"ADDED", kind == "pass" ? "with what the plugin rewrites, and one with what it must\nleave alone"
+      {"ADDED", kind == "pass" || kind == "pattern"
+                    ? "with what the plugin rewrites, and one with what it must\nleave alone"
                 : kind == "op" ? "that uses the op as yours do"
                                : "of what the backend takes, and one with what it must leave alone"},
-      {"FURTHER",
-       kind == "op" ? "`kiln ops --test --plugin build/" + name + ".so` runs the samples of its ops.\n" : ""},
+      {"FURTHER", kind == "op" ? "`kiln ops --test --plugin build/" + name + ".so` runs the samples of its ops.\n"
+                  : kind == "pattern"
+                      ? "`kiln passes explain GRAPH --plugin build/" + name + ".so --pass " + name +
+                            "` tells of a graph in which nothing is found the\nclosest place and what failed there.\n"
+                      : ""},
   };
   std::string text(readme_text);
   for (const auto &[placeholder, meant] : placeholders) text.replace(text.find(placeholder), placeholder.size(), meant);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 
+#include "../../session.h"
 #include "effects.h"
 #include "tests.h"
 
@@ -89,6 +90,18 @@ void compare(const Context &context, const Registered &registered, const Item &i
     fail(item, apart);
 }
 
+// That the graphs which are given are graphs: what is wrong with one is no test's failure.
+void expect_valid(const Checked &subject) {
+  const Context context = context_of(subject);
+  for (const std::string &file : subject.files) {
+    try {
+      parse(context, read_file(file));
+    } catch (const Failure &failure) {
+      throw Failure("the plugin loads; " + file + " is no graph, with its ops or without: " + failure.what());
+    }
+  }
+}
+
 }  // namespace
 
 void test_load(const Checked &subject) {
@@ -101,6 +114,7 @@ void test_load(const Checked &subject) {
     throw Failure("its setup registers nothing");
   for (int i = 0; i < 3; ++i) context_with(subject.path);  // one after another
   const Context first = context_with(subject.path), second = context_with(subject.path);
+  expect_valid(subject);
 }
 
 void test_invariants(const Checked &subject) {

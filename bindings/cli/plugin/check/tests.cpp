@@ -6,7 +6,9 @@ namespace {
 // By level; a test of an op or a backend passes where there is none. The limits are for what hangs: what takes a few
 // seconds may take minutes on a machine that is busy, and that is no failure of the plugin.
 constexpr Test all[] = {
-    {"load", 1, 20, test_load, "setup should register and return: what takes long belongs where it is first needed"},
+    {"load", 1, 20, test_load,
+     "setup should register and return: what takes long belongs where it is first needed; a graph that is given must "
+     "be one, of Kiln's ops and the plugin's"},
     {"invariants", 2, 600, test_invariants,
      "kiln plugin check P.so --graph NAME writes the graph, kiln run GRAPH --plugin P.so shows the same error; "
      "docs/passes.md tells each invariant"},
