@@ -7,7 +7,7 @@
 namespace kiln {
 namespace {
 
-Status tell(Work &work, std::string_view pass, const PatternRun &run) {
+Status tell_expected(Work &work, std::string_view pass, const PatternRun &run) {
   if (run.matches >= run.expected) return {};
   std::string text =
       str_cat("pass '", pass, "': pattern '", run.name, "' has ", run.matches, run.matches == 1 ? " match" : " matches",
@@ -31,7 +31,7 @@ Status tell_of(Work &work, const json::View &pass) {
         KILN_ASSIGN(const int64_t count, told->as_integer());
         *number = static_cast<uint64_t>(count);
       }
-    KILN_TRY(tell(work, name, run));
+    KILN_TRY(tell_expected(work, name, run));
   }
   return {};
 }
@@ -40,7 +40,7 @@ Status tell_of(Work &work, const json::View &pass) {
 
 Status check_expected_matches(Work &work, const Artifact *found) {
   for (const PassRun &pass : work.report.passes)
-    for (const PatternRun &run : pass.patterns) KILN_TRY(tell(work, pass.name, run));
+    for (const PatternRun &run : pass.patterns) KILN_TRY(tell_expected(work, pass.name, run));
   if (!found || found->report_json.find("\"expected\"") == std::string::npos) return {};
   KILN_ASSIGN(const json::Document report, json::parse(found->report_json));
   const std::optional<json::View> list = json::View(report.get(), "").member("passes");

@@ -51,7 +51,7 @@ constexpr std::string_view in_passes = "each pass that runs late is a component"
 constexpr std::string_view of_lookup = "it says how to look up, not what to make";
 
 using O = CompileOptions;
-const std::array rows = {
+const std::array compile_rows = {
     option_row<&O::backend>("backend", "it is a component of its own",
                             "what runs the graph: cpu, cuda, reference, or a registered one by its name, "
                             "before cpu"),
@@ -111,11 +111,11 @@ const std::array rows = {
 
 }  // namespace
 
-std::span<const OptionRow<CompileOptions>> compile_option_rows() { return rows; }
+std::span<const OptionRow<CompileOptions>> compile_option_rows() { return compile_rows; }
 
 std::string keyed_text(const CompileOptions &options) {
   std::string text;
-  for (const auto &row : rows)
+  for (const auto &row : compile_rows)
     if (row.unkeyed.empty())
       str_append(text, str_cat(text.empty() ? "" : ", ", row.name, "=", row.get(options).text()));
   for (const auto *named : {&options.of_regions, &options.of_backends})
@@ -127,7 +127,7 @@ std::string to_json(const CompileOptions &options) {
   static const CompileOptions defaults;
   JsonWriter json;
   json.begin_object();
-  for (const auto &row : rows) {
+  for (const auto &row : compile_rows) {
     const bool is_made = row.unkeyed.empty() || (row.name == "backend" && !options.registered_backend().empty());
     if (const AttrValue value = row.get(options); is_made && !(value == row.get(defaults)))
       json.key(row.name).raw(write_json(value));
@@ -159,8 +159,8 @@ Status read_named(const json::View &option, CompileOptions &out) {
 }
 
 Status read_option(const json::View &option, CompileOptions &out) {
-  const auto row = std::ranges::find(rows, option.key(), &OptionRow<CompileOptions>::name);
-  if (row == rows.end()) return read_named(option, out);
+  const auto row = std::ranges::find(compile_rows, option.key(), &OptionRow<CompileOptions>::name);
+  if (row == compile_rows.end()) return read_named(option, out);
   const AttrValue known = row->get(out);
   KILN_ASSIGN(const AttrValue value, json::read_attr(option, known.kind(), known.is_list));
   return row->set(out, value);

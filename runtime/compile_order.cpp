@@ -55,7 +55,8 @@ void lower_steps(const Work &work, bool cut, const PassPtrs &late, Stages &stage
 }
 
 constexpr std::string_view fused = "ops that may share a kernel do";
-constexpr std::string_view compiled = "those that the cache has not are compiled", not_compiled = "no code is made";
+constexpr std::string_view kernels_compiled = "those that the cache has not are compiled",
+                           not_compiled = "no code is made";
 
 // From the graph that the pipeline leaves to kernels.
 void code_stages(const Work &work, const Graph &graph, const Cuts &cuts, const PassPtrs &late, Stages &stages) {
@@ -64,14 +65,14 @@ void code_stages(const Work &work, const Graph &graph, const Cuts &cuts, const P
     stages.step("cut", "into pieces, where split_at and marks say");
     lower_steps(work, is_cut(work, graph), late, stages);
     stages.step("fuse", fused);
-    stages.step("kernels", work.options.code ? compiled : not_compiled);
+    stages.step("kernels", work.options.code ? kernels_compiled : not_compiled);
     return;
   }
   const bool cut = is_cut(work, graph);
   stages.begin("lower", cut ? "each region by itself, equal ones once" : "the whole graph, which is one region");
   lower_steps(work, cut, late, stages);
   stages.begin("fuse", fused);
-  stages.begin("kernels", work.options.code ? compiled : not_compiled);
+  stages.begin("kernels", work.options.code ? kernels_compiled : not_compiled);
 }
 
 }  // namespace

@@ -51,11 +51,11 @@ struct Registration {
 };
 using RegistrationPtr = std::shared_ptr<const Registration>;
 
-class Run final : public BackendRun {
+class RegisteredRun final : public BackendRun {
  public:
-  Run(RegistrationPtr registered, std::shared_ptr<const BackendProgram> keep, void *program, void *state)
+  RegisteredRun(RegistrationPtr registered, std::shared_ptr<const BackendProgram> keep, void *program, void *state)
       : registered_(std::move(registered)), keep_(std::move(keep)), program_(program), state_(state) {}
-  ~Run() override {
+  ~RegisteredRun() override {
     const kiln_backend &def = registered_->def;
     if (state_ && def.close) registered_->end("close", [&] { def.close(def.user, state_); });
   }
@@ -107,7 +107,8 @@ class Program final : public BackendProgram {
     const kiln_backend &def = registered_->def;
     void *state = nullptr;
     if (def.open) KILN_TRY(registered_->call([&] { return def.open(def.user, program_, &state); }));
-    return std::unique_ptr<BackendRun>(std::make_unique<Run>(registered_, shared_from_this(), program_, state));
+    return std::unique_ptr<BackendRun>(
+        std::make_unique<RegisteredRun>(registered_, shared_from_this(), program_, state));
   }
 
  private:
@@ -117,9 +118,9 @@ class Program final : public BackendProgram {
   bool loaded_ = false;
 };
 
-class Functions final : public BackendFunctions {
+class RegisteredFunctions final : public BackendFunctions {
  public:
-  explicit Functions(RegistrationPtr registered) : registered_(std::move(registered)) {}
+  explicit RegisteredFunctions(RegistrationPtr registered) : registered_(std::move(registered)) {}
 
   Result<Bytes> target() const override {
     Bytes key;
@@ -223,7 +224,7 @@ Result<std::shared_ptr<Backend>> make_backend(const Checks &check, Context &cont
   backend->symbolic = in.flags & KILN_BACKEND_SYMBOLIC;
   if (plugin) backend->plugin = plugin->library.name;
   out = std::make_shared<Registration>(in, std::move(name), context, std::move(plugin));
-  backend->functions = std::make_unique<Functions>(out);
+  backend->functions = std::make_unique<RegisteredFunctions>(out);
   return backend;
 }
 

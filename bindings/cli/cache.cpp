@@ -8,7 +8,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {{"--cache", "DIR", "the cache's folder (the user's cache folder)"}, json_flag};
+constexpr Flag cache_flags[] = {{"--cache", "DIR", "the cache's folder (the user's cache folder)"}, json_flag};
 constexpr std::string_view verbs[] = {"ls", "stats", "clear", "verify"};
 
 std::string date(int64_t seconds) {
@@ -32,7 +32,7 @@ void print_entries(const Report &report) {
   }
 }
 
-int run(const Args &args) {
+int cache_main(const Args &args) {
   const std::string &verb = args.operands()[0];
   if (std::find(std::begin(verbs), std::end(verbs), verb) == std::end(verbs)) {
     throw Usage("unknown verb '" + verb + "' of cache" + suggestion(verb, verbs));
@@ -66,6 +66,6 @@ int run(const Args &args) {
 }  // namespace
 
 const Command cache_command{
-    "cache", "ls|stats|clear|verify", "Lists, sums up, empties or checks the cache.", 1, 1, flags, run};
+    "cache", "ls|stats|clear|verify", "Lists, sums up, empties or checks the cache.", 1, 1, cache_flags, cache_main};
 
 }  // namespace kiln::cli

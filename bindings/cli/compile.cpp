@@ -12,7 +12,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {
+constexpr Flag compile_flags[] = {
     {"--output", "ARTIFACT", "the file to write", false, "-o"},
     {"--unpacked", "", "write a folder that can be read and edited"},
     plugin_flag,
@@ -41,7 +41,7 @@ Executable join(const std::vector<Executable> &executables) {
   return make<Executable>(kiln_executable_join, all.data(), all.size());
 }
 
-int run(const Args &args) {
+int compile_main(const Args &args) {
   const auto output = args.get("--output");
   if (!output) throw Usage("give the artifact to write: -o ARTIFACT");
   Stopwatch watch;
@@ -99,7 +99,7 @@ const Command compile_command{
     "Compiles a graph into an artifact, which runs without a compiler. The cache is not used.",
     1,
     1,
-    flags,
-    run};
+    compile_flags,
+    compile_main};
 
 }  // namespace kiln::cli

@@ -8,7 +8,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {
+constexpr Flag inspect_flags[] = {
     {"--json", "", "a graph as its JSON; an artifact's description, with its regions"},
     {"--dot", "", "a graph for Graphviz"},
     {"--after", "PASS|STAGE|all",
@@ -111,7 +111,7 @@ void check_forms(const Args &args, std::string_view view) {
   }
 }
 
-int run(const Args &args) {
+int inspect_main(const Args &args) {
   std::string_view what = chosen_view(args);
   check_forms(args, what);
   const Session session(args);
@@ -147,7 +147,7 @@ int run(const Args &args) {
 }  // namespace
 
 const Command inspect_command{
-    "inspect", "GRAPH|ARTIFACT", "Shows a graph or an artifact; as text unless a flag says otherwise.", 1, 1, flags,
-    run};
+    "inspect",     "GRAPH|ARTIFACT", "Shows a graph or an artifact; as text unless a flag says otherwise.", 1, 1,
+    inspect_flags, inspect_main};
 
 }  // namespace kiln::cli

@@ -11,15 +11,16 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {json_flag,
-                          plugin_flag,
-                          {"--test", "",
-                           "run the samples of the ops of plugins, or of NAME, on cpu and reference, and compare; exit "
-                           "code 1 at the first that differs"},
-                          {"--samples", "", "with --json: also the samples on which the op is tested"},
-                          {"--family", "NAME", "only ops of this family: pointwise, reduction, shape, ..."},
-                          {"--search", "TEXT", "only ops with this text in name or doc, in any case"},
-                          {"--markdown", "", "write a page of documentation"}};
+constexpr Flag ops_flags[] = {
+    json_flag,
+    plugin_flag,
+    {"--test", "",
+     "run the samples of the ops of plugins, or of NAME, on cpu and reference, and compare; exit "
+     "code 1 at the first that differs"},
+    {"--samples", "", "with --json: also the samples on which the op is tested"},
+    {"--family", "NAME", "only ops of this family: pointwise, reduction, shape, ..."},
+    {"--search", "TEXT", "only ops with this text in name or doc, in any case"},
+    {"--markdown", "", "write a page of documentation"}};
 
 // The report as JSON, without its samples (which are its last member and many) unless they were asked for.
 std::string json_of(const Args &args, const Report &op) {
@@ -201,7 +202,7 @@ int test(const Args &args, const Session &session) {
   return 0;
 }
 
-int run(const Args &args) {
+int ops_main(const Args &args) {
   if (args.has("--markdown") && (args.has("--json") || !args.operands().empty()))
     throw Usage("--markdown writes the page of all ops, or of those that --family and --search choose");
   if (!args.operands().empty() && (args.has("--family") || args.has("--search")))
@@ -232,6 +233,6 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command ops_command{"ops", "[NAME]", "Lists the ops, or explains one.", 0, 1, flags, run};
+const Command ops_command{"ops", "[NAME]", "Lists the ops, or explains one.", 0, 1, ops_flags, ops_main};
 
 }  // namespace kiln::cli

@@ -7,7 +7,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {json_flag, {"--markdown", "", "write a page of documentation"}};
+constexpr Flag options_flags[] = {json_flag, {"--markdown", "", "write a page of documentation"}};
 
 struct Row {
   std::string name, kind, fallback, unkeyed, doc;
@@ -51,7 +51,7 @@ std::string of_regions(const std::vector<Row> &rows) {
   return names;
 }
 
-int run(const Args &args) {
+int options_main(const Args &args) {
   if (args.has("--markdown") && args.has("--json")) throw Usage("--markdown and --json exclude each other");
   const Report report = report_of(kiln_options_describe);
   if (args.has("--json")) return print(report.json() + "\n"), 0;
@@ -77,6 +77,7 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command options_command{"options", "", "Lists the options of contexts and compiles.", 0, 0, flags, run};
+const Command options_command{"options",     "",          "Lists the options of contexts and compiles.", 0, 0,
+                              options_flags, options_main};
 
 }  // namespace kiln::cli

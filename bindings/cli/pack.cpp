@@ -5,7 +5,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {
+constexpr Flag pack_flags[] = {
     {"--output", "PATH", "the file or folder to write", false, "-o"},
     plugin_flag,
     plugin_option_flag,
@@ -42,10 +42,11 @@ const Command pack_command{
     "Makes one file of an unpacked artifact. What was edited in it is compiled or checked before.",
     1,
     1,
-    flags,
+    pack_flags,
     pack};
 
 const Command unpack_command{
-    "unpack", "ARTIFACT -o FOLDER", "Makes a folder of an artifact that can be read and edited.", 1, 1, flags, unpack};
+    "unpack", "ARTIFACT -o FOLDER", "Makes a folder of an artifact that can be read and edited.", 1, 1, pack_flags,
+    unpack};
 
 }  // namespace kiln::cli

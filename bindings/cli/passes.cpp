@@ -6,7 +6,7 @@ namespace kiln::cli {
 namespace {
 
 constexpr Flag pass_flag{"--pass", "NAME", "of explain: the pass whose patterns are explained"};
-constexpr Flag flags[] = {
+constexpr Flag passes_flags[] = {
     json_flag, pass_flag,     plugin_flag, plugin_option_flag,  backend_flag, cpu_flag,    arch_flag,  rounding_flag,
     mode_flag, fallback_flag, passes_flag, disable_passes_flag, option_flag,  strict_flag, cache_flag, specialize_flag};
 
@@ -60,7 +60,7 @@ std::string explained(const Report &report) {
 }
 
 // GRAPH, or explain GRAPH.
-int run(const Args &args) {
+int passes_main(const Args &args) {
   const bool explains = args.operands().size() == 2;
   if (explains && args.operands()[0] != "explain") throw Usage("expected GRAPH, or explain GRAPH --pass NAME");
   if (explains != args.has(pass_flag.name)) throw Usage("--pass NAME goes with explain GRAPH");
@@ -93,7 +93,7 @@ const Command passes_command{"passes",
                              "graph comes to the patterns of one pass.",
                              1,
                              2,
-                             flags,
-                             run};
+                             passes_flags,
+                             passes_main};
 
 }  // namespace kiln::cli

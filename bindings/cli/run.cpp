@@ -13,7 +13,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {
+constexpr Flag run_flags[] = {
     weights_flag,
     input_flag,
     {"--random", "SEED", "generate the inputs and weights that are not given"},
@@ -123,7 +123,7 @@ void show_profile(const Args &args, const Session &session, const Subject &subje
   }
 }
 
-int run(const Args &args) {
+int run_main(const Args &args) {
   Stopwatch watch;
   Stats stats;
   const Session session(args);
@@ -173,6 +173,6 @@ int run(const Args &args) {
 }  // namespace
 
 const Command run_command{
-    "run", "GRAPH|ARTIFACT", "Runs a graph, or an artifact that was compiled before, once.", 1, 1, flags, run};
+    "run", "GRAPH|ARTIFACT", "Runs a graph, or an artifact that was compiled before, once.", 1, 1, run_flags, run_main};
 
 }  // namespace kiln::cli

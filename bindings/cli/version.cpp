@@ -5,7 +5,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {json_flag};
+constexpr Flag version_flags[] = {json_flag};
 
 // In KiB, or "none".
 std::string cache_text(const Report &report, const char *level) {
@@ -13,7 +13,7 @@ std::string cache_text(const Report &report, const char *level) {
   return bytes == 0 ? "none" : std::to_string(bytes / 1024) + " KiB";
 }
 
-int run(const Args &args) {
+int version_main(const Args &args) {
   const Report report = report_of(kiln_build_report);
   if (args.has("--json")) {
     print(report.json() + "\n");
@@ -29,7 +29,8 @@ int run(const Args &args) {
 }  // namespace
 
 const Command version_command{
-    "version", "", "Tells the library's version and build, and what this machine is: target and caches of data.", 0, 0,
-    flags,     run};
+    "version",   "", "Tells the library's version and build, and what this machine is: target and caches of data.",
+    0,           0,  version_flags,
+    version_main};
 
 }  // namespace kiln::cli

@@ -18,7 +18,7 @@ enum : uint8_t {
   dl_e5m2 = 12
 };
 
-constexpr std::array<DTypeInfo, last_dtype> table{{
+constexpr std::array<DTypeInfo, last_dtype> dtype_table{{
     {DType::f64, "f64", 8, true, false, true, DType::f64, dl_float, 64},
     {DType::f32, "f32", 4, true, false, true, DType::f32, dl_float, 32},
     {DType::f16, "f16", 2, true, false, true, DType::f32, dl_float, 16},
@@ -41,18 +41,18 @@ constexpr std::array<DTypeInfo, last_dtype> table{{
 
 const DTypeInfo &dtype_info(DType dtype) {
   auto number = static_cast<size_t>(dtype);
-  assert(number >= 1 && number <= table.size());
-  return table[number - 1];
+  assert(number >= 1 && number <= dtype_table.size());
+  return dtype_table[number - 1];
 }
 
 std::optional<DType> dtype_from_name(std::string_view name) {
-  for (const DTypeInfo &info : table)
+  for (const DTypeInfo &info : dtype_table)
     if (info.name == name) return info.dtype;
   return std::nullopt;
 }
 
 std::optional<DType> dtype_from_dlpack(uint8_t code, uint8_t bits) {
-  for (const DTypeInfo &info : table)
+  for (const DTypeInfo &info : dtype_table)
     if (info.dtype != DType::token && info.dlpack_code == code && info.dlpack_bits == bits) return info.dtype;
   return std::nullopt;
 }

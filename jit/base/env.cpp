@@ -6,20 +6,20 @@
 namespace kiln {
 namespace {
 
-constexpr EnvInfo table[] = {
+constexpr EnvInfo variables[] = {
 #define ENV(name, kind, doc) {#name, doc, Env::name, EnvInfo::Kind::kind},
 #include "jit/base/env.def"
 #undef ENV
 };
 
-const char *name_of(Env variable) { return table[static_cast<size_t>(variable)].name; }
+const char *name_of(Env variable) { return variables[static_cast<size_t>(variable)].name; }
 
 }  // namespace
 
-std::span<const EnvInfo> all_env() { return table; }
+std::span<const EnvInfo> all_env() { return variables; }
 
 Status check_env() {
-  for (const EnvInfo &info : table) {
+  for (const EnvInfo &info : variables) {
     switch (info.kind) {
       case EnvInfo::Kind::text:
         break;

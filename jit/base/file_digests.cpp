@@ -11,7 +11,7 @@ namespace kiln {
 namespace {
 
 constexpr size_t most_known = 4096;
-Status failed(const std::string &path) {
+Status unreadable(const std::string &path) {
   const int number = errno;
   return error(errno_code(number), "cannot examine '", path, "': ", errno_text(number));
 }
@@ -35,7 +35,7 @@ Result<Digest> read_digest(const FileDescriptor &file, const std::string &path) 
 
 Result<std::optional<FileDigests::Known>> FileDigests::of(const std::string &path) {
   const std::optional<FileStamp> there = FileStamp::of(path);
-  if (!there) return is_gone(errno) ? Result(std::optional<Known>()) : failed(path);
+  if (!there) return is_gone(errno) ? Result(std::optional<Known>()) : unreadable(path);
   {
     const std::lock_guard lock(mutex_);
     const auto known = known_.find(*there);
@@ -43,12 +43,12 @@ Result<std::optional<FileDigests::Known>> FileDigests::of(const std::string &pat
   }
   KILN_ASSIGN(const FileDescriptor file, open_file(path));
   const std::optional<FileStamp> before = FileStamp::of(file);
-  if (!before) return failed(path);
+  if (!before) return unreadable(path);
   const bool was_settled = before->is_settled();
   Known known{.stamp = *before, .digest = {}};
   KILN_ASSIGN(known.digest, read_digest(file, path));
   const std::optional<FileStamp> after = FileStamp::of(file);
-  if (!after) return failed(path);
+  if (!after) return unreadable(path);
   known.is_settled = was_settled && *after == *before;
   const std::lock_guard lock(mutex_);
   ++files_read_;

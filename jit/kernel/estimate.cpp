@@ -15,7 +15,7 @@ Expr points_of(std::span<const Axis> axes) {
 }
 
 // Of one evaluation, but for what reads and what tells where.
-int cost_of(const Body &body) {
+int flops_of(const Body &body) {
   int cost = 0;
   for (const Value &value : body.values)
     if (core_info(value.op).group != CoreGroup::leaf) cost += core_info(value.op).cost;
@@ -48,8 +48,8 @@ class Estimator {
         if (axis.role != Axis::Role::reduce) kept.push_back(axis);
       ends = points_of(kept);
     }
-    result_.flops += Expr(cost_of(stage.body)) * (stage.contract ? ends : points);
-    result_.flops += Expr(cost_of(stage.carriers.combine)) * points;
+    result_.flops += Expr(flops_of(stage.body)) * (stage.contract ? ends : points);
+    result_.flops += Expr(flops_of(stage.carriers.combine)) * points;
     if (stage.sort) result_.flops += Expr(sort_cost) * points;
     if (stage.contract) {
       result_.flops += Expr(2) * points;

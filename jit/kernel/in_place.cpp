@@ -6,19 +6,19 @@
 namespace kiln::kernel {
 namespace {
 
-struct Writer {
+struct WritingStore {
   size_t stage;
   const Store *store;
 };
 
 // The one store to a buffer, if it is a plain one of a map or an epilogue, at an element of its own for each point.
-std::optional<Writer> only_writer(const Kernel &kernel, uint16_t buffer) {
-  std::optional<Writer> found;
+std::optional<WritingStore> only_writer(const Kernel &kernel, uint16_t buffer) {
+  std::optional<WritingStore> found;
   for (size_t s = 0; s < kernel.stages.size(); ++s) {
     for (const Store &store : kernel.stages[s].stores) {
       if (store.to.buffer != buffer) continue;
       if (found || store.combines() || store.scatters() || store.to.valid >= 0) return {};
-      found = Writer{s, &store};
+      found = WritingStore{s, &store};
     }
   }
   if (!found) return {};
@@ -34,7 +34,7 @@ std::optional<Writer> only_writer(const Kernel &kernel, uint16_t buffer) {
 }
 
 // Whether a point reads of `buffer` the very elements that its own store writes, and none once that has run.
-bool reads_in_step(const Kernel &kernel, uint16_t buffer, const Writer &writer) {
+bool reads_in_step(const Kernel &kernel, uint16_t buffer, const WritingStore &writer) {
   const Expr &index = writer.store->to.index[0];
   const auto in_step = [&](const Body &body, bool before) {
     return std::ranges::all_of(body.values, [&](const Value &v) {
@@ -62,7 +62,7 @@ std::vector<InPlace> in_place(const Kernel &kernel) {
   for (uint16_t written = 0; written < kernel.buffers.size(); ++written) {
     const Buffer &to = kernel.buffers[written];
     if (to.space != Buffer::Space::out) continue;
-    const std::optional<Writer> writer = only_writer(kernel, written);
+    const std::optional<WritingStore> writer = only_writer(kernel, written);
     if (!writer) continue;
     for (uint16_t read = 0; read < kernel.buffers.size(); ++read) {
       const Buffer &from = kernel.buffers[read];

@@ -39,7 +39,7 @@ struct ErfcConstants {
 };
 constexpr ErfcConstants erfc_f32{5.3125, 10.3, erfc_near_f32, erfc_far_f32};
 constexpr ErfcConstants erfc_f64{8.6875, 27.5, erfc_near_f64, erfc_far_f64};
-constexpr double split = 0.46875, far_split = 2.75, near_centre = 1.609375;
+constexpr double near_split = 0.46875, far_split = 2.75, near_centre = 1.609375;
 constexpr double at_near_centre = -1.1888907943157965, at_near_centre_low = 3.54395778656094e-17;
 constexpr double log_root_pi = 0.5723649429247001, log_root_pi_low = 5.132975581353913e-18;
 
@@ -47,7 +47,7 @@ constexpr double log_root_pi = 0.5723649429247001, log_root_pi_low = 5.132975581
 // small, so that little of its error is left in the power; the square, the constant and the linear term are exact sums.
 Num erfc_wide(const Num &x, bool single) {
   const ErfcConstants &constants = single ? erfc_f32 : erfc_f64;
-  Num magnitude = at_least(at_most(abs(x), constants.limit), split), far = magnitude > far_split;
+  Num magnitude = at_least(at_most(abs(x), constants.limit), near_split), far = magnitude > far_split;
   Num t = (magnitude - constants.far_centre) / (magnitude + constants.far_centre), u = magnitude - near_centre;
   Double2 line = two_product(select(far, 0, u), u.literal(constants.near[0]));
   Num logarithm =
@@ -58,7 +58,7 @@ Num erfc_wide(const Num &x, bool single) {
   Double2 all = two_sum(sum.high, line.high);
   Num rest = logarithm + ((all.low + (sum.low - square.low)) + constant_low);
   Num tail = exp_of_sum({all.high, rest}, select(far, magnitude, x.literal(1)));
-  return select(abs(x) < split, 1.0 - erf_near_zero(x), select(x < 0.0, 2.0 - tail, tail));
+  return select(abs(x) < near_split, 1.0 - erf_near_zero(x), select(x < 0.0, 2.0 - tail, tail));
 }
 
 // erfinv(x) / x in w = -log(1 - x^2) below 6.25, and in sqrt(w) beyond: after Giles, "Approximating the erfinv

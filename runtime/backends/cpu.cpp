@@ -5,11 +5,11 @@
 namespace kiln {
 namespace {
 
-constexpr BackendInfo::Listing listings[] = {{"llvm", KILN_CODEGEN_IR, ";"}, {"asm", KILN_CODEGEN_ASM, ";"}};
+constexpr BackendInfo::Listing cpu_listings[] = {{"llvm", KILN_CODEGEN_IR, ";"}, {"asm", KILN_CODEGEN_ASM, ";"}};
 
 }  // namespace
 
 constexpr BackendInfo cpu_backend{
-    .name = "cpu", .module = "libkiln_llvm.so", .listings = listings, .refuses = refuse_kept_composites};
+    .name = "cpu", .module = "libkiln_llvm.so", .listings = cpu_listings, .refuses = refuse_kept_composites};
 
 }  // namespace kiln

@@ -26,7 +26,7 @@ bool runs_on(std::string_view code, std::string_view device) {
   return of_code != 0 && of_code / 10 == of_device / 10 && of_code <= of_device;
 }
 
-constexpr BackendInfo::Listing listings[] = {{"cuda", KILN_CODEGEN_SOURCE | KILN_CODEGEN_TEXT_ONLY, "//"}};
+constexpr BackendInfo::Listing cuda_listings[] = {{"cuda", KILN_CODEGEN_SOURCE | KILN_CODEGEN_TEXT_ONLY, "//"}};
 
 }  // namespace
 
@@ -35,7 +35,7 @@ constexpr BackendInfo cuda_backend{.name = "cuda",
                                    .archs = archs,
                                    .runs_on = runs_on,
                                    .device_type = 2,
-                                   .listings = listings,
+                                   .listings = cuda_listings,
                                    .compiles_outside = true,
                                    .refuses = refuse_kept_composites};
 

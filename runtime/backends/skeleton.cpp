@@ -7,7 +7,7 @@ namespace {
 
 // What a person may see of its kernels: `kiln inspect --beads`, from what its module returns for these bits
 // (jit/base/codegen.h). A heading begins with two slashes.
-constexpr BackendInfo::Listing listings[] = {{"beads", 1, "//"}};
+constexpr BackendInfo::Listing skeleton_listings[] = {{"beads", 1, "//"}};
 
 // Asked for each node of a graph before it is cut, with types that may have symbols. A node that is refused falls back
 // to its reference kernel, and splits the region that it is marked for; the text tells the user why. Ops are asked for
@@ -25,6 +25,6 @@ std::optional<std::string> refuses(const Graph &graph, const Node &node) {
 // the kinds of it that users choose from (`--arch`), in `device_type` whose arrays its kernels take where they are, and
 // runs the code, too (jit/base/device_table.h).
 constexpr BackendInfo skeleton_backend{
-    .name = "skeleton", .module = "libkiln_skeleton.so", .listings = listings, .refuses = refuses};
+    .name = "skeleton", .module = "libkiln_skeleton.so", .listings = skeleton_listings, .refuses = refuses};
 
 }  // namespace kiln

@@ -11,6 +11,13 @@
 #include "runtime/plan/verify_plan.h"
 
 namespace kiln {
+Digest get_digest(ByteReader &in) {
+  Digest digest;
+  const ByteSpan bytes = in.raw(digest.bytes.size());
+  std::ranges::copy(bytes, digest.bytes.begin());
+  return digest;
+}
+
 namespace {
 
 // ---- writing: one function a section
@@ -162,13 +169,6 @@ Bytes write_entries(std::span<const Artifact::Entry> entries) {
 }
 
 // ---- reading: the same order. A reader that ran past its end is reported once, by read_section.
-
-Digest get_digest(ByteReader &in) {
-  Digest digest;
-  const ByteSpan bytes = in.raw(digest.bytes.size());
-  std::ranges::copy(bytes, digest.bytes.begin());
-  return digest;
-}
 
 Status parse_components(ByteReader &in, ArtifactIdentity &out) {
   out.build_id = in.text();

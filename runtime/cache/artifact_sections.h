@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "jit/base/bytes.h"
 #include "runtime/cache/artifact_bytes.h"
 
 namespace kiln {
+
+// The next bytes of `in`; where it ends before, zeros.
+Digest get_digest(ByteReader &in);
 
 // What says what an artifact is: its key and what the key was made of.
 struct ArtifactIdentity {

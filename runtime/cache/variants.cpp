@@ -25,12 +25,6 @@ std::vector<std::string> files_of(const std::string &folder, std::string_view su
   return files;
 }
 
-Digest get_digest(ByteReader &in) {
-  Digest digest;
-  std::ranges::copy(in.raw(digest.bytes.size()), digest.bytes.begin());
-  return digest;
-}
-
 // The time of its last use; no file of ours: none.
 std::optional<int64_t> used_at(const std::string &path) {
   struct stat info{};

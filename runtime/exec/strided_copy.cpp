@@ -16,7 +16,7 @@ struct Dimension {
   int64_t extent = 1, from = 0, to = 0;  // strides in elements
 };
 
-struct Copy {
+struct StridedCopy {
   const uint8_t *from;
   uint8_t *to;
   std::vector<Dimension> outer;
@@ -47,15 +47,15 @@ std::vector<Dimension> joined(std::span<const int64_t> dims, std::span<const int
   return out;
 }
 
-Copy copy_of(std::vector<Dimension> dims, const void *from, void *to) {
-  Copy copy{.from = static_cast<const uint8_t *>(from),
-            .to = static_cast<uint8_t *>(to),
-            .outer = {},
-            .rows = {},
-            .columns = {},
-            .block_rows = 1,
-            .block_columns = 1,
-            .turned = false};
+StridedCopy copy_of(std::vector<Dimension> dims, const void *from, void *to) {
+  StridedCopy copy{.from = static_cast<const uint8_t *>(from),
+                   .to = static_cast<uint8_t *>(to),
+                   .outer = {},
+                   .rows = {},
+                   .columns = {},
+                   .block_rows = 1,
+                   .block_columns = 1,
+                   .turned = false};
   if (!dims.empty()) {
     copy.columns = dims.front();
     dims.erase(dims.begin());
@@ -74,7 +74,7 @@ Copy copy_of(std::vector<Dimension> dims, const void *from, void *to) {
 }
 
 template <size_t bytes>
-void copy_block(const Copy &copy, int64_t number) {
+void copy_block(const StridedCopy &copy, int64_t number) {
   const int64_t column = number % copy.column_blocks() * copy.block_columns;
   number /= copy.column_blocks();
   const int64_t row = number % copy.row_blocks() * copy.block_rows;
@@ -109,7 +109,8 @@ void copy_block(const Copy &copy, int64_t number) {
 
 template <size_t bytes>
 void copy_blocks(void *user, uint32_t, int64_t begin, int64_t end) {
-  for (int64_t number = begin; number < end; ++number) copy_block<bytes>(*static_cast<const Copy *>(user), number);
+  for (int64_t number = begin; number < end; ++number)
+    copy_block<bytes>(*static_cast<const StridedCopy *>(user), number);
 }
 
 }  // namespace
@@ -119,7 +120,7 @@ void copy_to_strides(ThreadPool &pool, uint32_t element_bytes, std::span<const i
   int64_t bytes = element_bytes;
   for (const int64_t extent : dims) bytes *= extent;
   if (bytes == 0) return;
-  Copy copy = copy_of(joined(dims, strides), from, to);
+  StridedCopy copy = copy_of(joined(dims, strides), from, to);
   const ThreadPool::Fn fn = element_bytes == 1   ? copy_blocks<1>
                             : element_bytes == 2 ? copy_blocks<2>
                             : element_bytes == 4 ? copy_blocks<4>

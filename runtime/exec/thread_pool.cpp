@@ -9,37 +9,34 @@
 #include "runtime/exec/spin.h"
 
 namespace kiln {
-namespace {
-
-// A job's tasks in consecutive chunks: more of them than threads, so that a thread that was late or is slow leaves its
-// share to the others, and small ones at the end, so that all end together.
-class Chunks {
- public:
-  Chunks() = default;
-  Chunks(int64_t tasks, int64_t threads)
-      : tasks_(tasks),
-        parts_(std::min(tasks, threads * large_per_thread * parts_in_large)),
-        large_(parts_ < tasks ? threads * (large_per_thread - 2) : 0) {}
-
-  int64_t count() const { return large_ + parts_ - large_ * parts_in_large; }
-  // Where chunk `c` begins; at count(): the end.
-  int64_t begin(int64_t c) const {
-    const int64_t part = c < large_ ? c * parts_in_large : large_ * (parts_in_large - 1) + c;
-    return part * (tasks_ / parts_) + std::min(part, tasks_ % parts_);
-  }
-
- private:
-  static constexpr int64_t large_per_thread = 8, parts_in_large = 4;
-  int64_t tasks_ = 0, parts_ = 1, large_ = 0;  // parts: equal ones, the first tasks % parts of one task more
-};
-
-}  // namespace
 
 // One job at a time. A chunk is claimed by counting `unclaimed` down with compare-and-swap; whoever succeeds holds a
 // chunk of the job that is current at that moment, and that job cannot end before the chunk is reported in
 // `unfinished`. So the job's fields are read after a claim only, and no worker has to be waited for that did not come
 // in time.
 struct ThreadPool::State {
+  // A job's tasks in consecutive chunks: more of them than threads, so that a thread that was late or is slow leaves
+  // its share to the others, and small ones at the end, so that all end together.
+  class Chunks {
+   public:
+    Chunks() = default;
+    Chunks(int64_t tasks, int64_t threads)
+        : tasks_(tasks),
+          parts_(std::min(tasks, threads * large_per_thread * parts_in_large)),
+          large_(parts_ < tasks ? threads * (large_per_thread - 2) : 0) {}
+
+    int64_t count() const { return large_ + parts_ - large_ * parts_in_large; }
+    // Where chunk `c` begins; at count(): the end.
+    int64_t begin(int64_t c) const {
+      const int64_t part = c < large_ ? c * parts_in_large : large_ * (parts_in_large - 1) + c;
+      return part * (tasks_ / parts_) + std::min(part, tasks_ % parts_);
+    }
+
+   private:
+    static constexpr int64_t large_per_thread = 8, parts_in_large = 4;
+    int64_t tasks_ = 0, parts_ = 1, large_ = 0;  // parts: equal ones, the first tasks % parts of one task more
+  };
+
   explicit State(uint32_t wanted) : threads(wanted) { workers.reserve(threads - 1); }
 
   const uint32_t threads;
@@ -127,7 +124,7 @@ void ThreadPool::run(int64_t tasks, Fn fn, void *user) {
 
   s.fn = fn;
   s.user = user;
-  s.chunks = Chunks(tasks, s.threads);
+  s.chunks = State::Chunks(tasks, s.threads);
   s.unfinished.store(static_cast<uint32_t>(s.chunks.count()), std::memory_order_relaxed);
   s.unclaimed.store(s.chunks.count(), std::memory_order_release);
   s.epoch.fetch_add(1, std::memory_order_acq_rel);

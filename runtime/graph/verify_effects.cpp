@@ -58,7 +58,7 @@ class After {
   std::map<uint32_t, Bits> bits_;
 };
 
-Status broken_at(const Node &node, std::string_view what, std::string_view other = {}) {
+Status effect_broken_at(const Node &node, std::string_view what, std::string_view other = {}) {
   return error(Code::invariant, "invariant 'effects' broken at node '", node.name, "' [", node.op->name, "]: ", what,
                other)
       .with_node(node.name);
@@ -84,7 +84,7 @@ Status verify_same_effects(const Graph &before, const Graph &after, bool may_lea
       kept.push_back(now);
       followers.push_back({node.inputs, now->inputs, now});
     } else if (!may_leave_out) {
-      return broken_at(node, "it has an effect, and is gone; an edit takes it out that replaces its token");
+      return effect_broken_at(node, "it has an effect, and is gone; an edit takes it out that replaces its token");
     }
   }
   followers.push_back({values_of(before), values_of(after), nullptr});
@@ -103,9 +103,9 @@ Status verify_same_effects(const Graph &before, const Graph &after, bool may_lea
         return false;
       });
       if (lost && follower.node)
-        return broken_at(*follower.node, "by their tokens it came after ",
-                         str_cat("'", lost->name, "', and does not any more"));
-      if (lost) return broken_at(*lost, "by the tokens that the graph yields what follows it came after this");
+        return effect_broken_at(*follower.node, "by their tokens it came after ",
+                                str_cat("'", lost->name, "', and does not any more"));
+      if (lost) return effect_broken_at(*lost, "by the tokens that the graph yields what follows it came after this");
     }
   }
   return {};

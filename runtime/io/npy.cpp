@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/graph/type.h"
+#include "runtime/io/corrupt.h"
 #include "runtime/io/tensor_file.h"
 
 namespace kiln {
@@ -25,11 +26,6 @@ constexpr std::array descriptors = {
     Descriptor{"|i1", DType::i8},  Descriptor{"<u8", DType::u64}, Descriptor{"<u4", DType::u32},
     Descriptor{"<u2", DType::u16}, Descriptor{"|u1", DType::u8},  Descriptor{"|b1", DType::boolean},
 };
-
-template <class... Parts>
-Status corrupt(const Parts &...parts) {
-  return error(Code::corrupt, parts...);
-}
 
 // Reads the header's dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class Header {

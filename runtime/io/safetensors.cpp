@@ -9,6 +9,7 @@
 #include "jit/base/json_writer.h"
 #include "runtime/graph/json_scan.h"
 #include "runtime/graph/type.h"
+#include "runtime/io/corrupt.h"
 #include "runtime/io/tensor_file.h"
 
 namespace kiln {
@@ -37,11 +38,6 @@ std::optional<DType> dtype_named(std::string_view name) {
   for (const DTypeName &known : dtype_names)
     if (known.name == name) return known.dtype;
   return std::nullopt;
-}
-
-template <class... Parts>
-Status corrupt(const Parts &...parts) {
-  return error(Code::corrupt, parts...);
 }
 
 // A list of integers that are not negative and that a double holds.

@@ -83,7 +83,7 @@ void samples_activation(SampleSink &out) {
       {.name = "edges", .inputs = {f32({6})}, .given = {{0, f32_data({6}, {0.f, -0.f, NAN, INFINITY, 30.f, -30.f})}}});
 }
 
-const Op records[] = {
+const Op activation_records[] = {
     {{.name = "relu",
       .doc = "max(x, 0); NaN stays NaN.",
       .args = {{"x", "any shape", numeric_types}},
@@ -148,6 +148,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> activation_ops() { return records; }
+std::span<const Op> activation_ops() { return activation_records; }
 
 }  // namespace kiln::ops

@@ -253,7 +253,7 @@ Op global(std::string_view name) {
                       .samples = samples_global});
 }
 
-const Op records[] = {
+const Op adaptive_pool_records[] = {
     adaptive<1, true>("adaptive_avg_pool1d"),
     adaptive<2, true>("adaptive_avg_pool2d"),
     adaptive<3, true>("adaptive_avg_pool3d"),
@@ -272,6 +272,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> adaptive_pool_ops() { return records; }
+std::span<const Op> adaptive_pool_ops() { return adaptive_pool_records; }
 
 }  // namespace kiln::ops

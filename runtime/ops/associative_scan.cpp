@@ -263,7 +263,7 @@ void samples_associative_scan(SampleSink &out) {
                  .attrs = {{"combine_graph", small_graph(inside, {}, second)}}});
 }
 
-const Op records[] = {
+const Op associative_scan_records[] = {
     {{.name = "associative_scan",
       .doc =
           "The elements of sequences along a dim combined with all before them: y[0] = x[0], y[i] = combine(y[i - 1], "
@@ -287,6 +287,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> associative_scan_ops() { return records; }
+std::span<const Op> associative_scan_ops() { return associative_scan_records; }
 
 }  // namespace kiln::ops

@@ -10,7 +10,7 @@
 namespace kiln::ops {
 namespace {
 
-constexpr size_t mask_arg = 3;
+constexpr size_t mask_operand = 3;
 
 // The graph of attribute `name`; null: none.
 GraphPtr graph_of(const AttrMap &attrs, std::string_view name) {
@@ -48,7 +48,7 @@ Status infer_graph(InferContext &c, const AttentionSizes &s, std::string_view na
 }
 
 Status infer_attention(InferContext &c) {
-  KILN_ASSIGN(const AttentionSizes s, infer_attention_operands(c, mask_arg));
+  KILN_ASSIGN(const AttentionSizes s, infer_attention_operands(c, mask_operand));
   if (c.inputs.size() > first_captured && !graph_of(c.attrs, "score_graph") && !graph_of(c.attrs, "mask_graph"))
     return c.fail("there is neither a score_graph nor a mask_graph for ", c.arg_name(first_captured));
   for (const char *name : {"score_graph", "mask_graph"}) KILN_TRY(infer_graph(c, s, name));
@@ -112,7 +112,7 @@ Status decompose_attention(DecomposeContext &c) {
   Scoring steps(c, g);
   const AttentionSizes &s = steps.sizes;
   KILN_ASSIGN(ValueId scores, modified(c, g, steps, steps.capped(steps.scaled())));
-  if (c.node.inputs.size() > mask_arg) scores = steps.masked_by(scores, c.node.inputs[mask_arg]);
+  if (c.node.inputs.size() > mask_operand) scores = steps.masked_by(scores, c.node.inputs[mask_operand]);
   const Weights w = weighed(g, steps.masked_by_place(scores));
   const ValueId y = g("matmul", {w.weights, steps.one_repeat(c.node.inputs[v_arg])});
   std::vector<ValueId> results = {steps.reshape(y, s.results())};
@@ -276,10 +276,10 @@ Op attention() {
   return op;
 }
 
-const Op records[] = {attention()};
+const Op attention_records[] = {attention()};
 
 }  // namespace
 
-std::span<const Op> attention_ops() { return records; }
+std::span<const Op> attention_ops() { return attention_records; }
 
 }  // namespace kiln::ops

@@ -203,10 +203,10 @@ Op attention_backward() {
            .samples = samples_attention_backward}};
 }
 
-const Op records[] = {attention_backward()};
+const Op attention_backward_records[] = {attention_backward()};
 
 }  // namespace
 
-std::span<const Op> attention_backward_ops() { return records; }
+std::span<const Op> attention_backward_ops() { return attention_backward_records; }
 
 }  // namespace kiln::ops

@@ -30,7 +30,7 @@ constexpr struct {
   double operator()(ReferenceContext &, double a, double b) const { return a / b; }
   int64_t operator()(ReferenceContext &, int64_t a, int64_t b) const { return b == -1 ? sub<int64_t>(0, a) : a / b; }
   uint64_t operator()(ReferenceContext &, uint64_t a, uint64_t b) const { return a / b; }
-} quotient;
+} divided;
 // The remainder of a truncated division as that of a division rounded down, which has the divisor's sign.
 template <class T>
 T with_sign(T r, T b) {
@@ -79,7 +79,7 @@ void samples_power(SampleSink &out) {
                  .given = {{0, i64_data({4}, {3, -2, -1, 1})}, {1, i64_data({4}, {63, 64, -3, -4})}}});
 }
 
-const Op records[] = {
+const Op binary_records[] = {
     commuting(binary(
         "add", "a + b; integers wrap.", numeric_types,
         {.lower = lower_as<Core::add>,
@@ -99,7 +99,7 @@ const Op records[] = {
          .samples = samples_arithmetic})),
     binary("div", "a / b; integers truncate toward zero, and a zero divisor is an error of the call.", numeric_types,
            {.lower = lower_as<Core::div>,
-            .reference = reference_of_quotients<quotient, In::own>,
+            .reference = reference_of_quotients<divided, In::own>,
             .gradient = by_rule("a, b"),
             .samples = samples_quotient}),
     binary("pow", "a to the power b; integers wrap, and a negative exponent gives 1 / a truncated, 0 for a = 0.",
@@ -132,6 +132,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> binary_ops() { return records; }
+std::span<const Op> binary_ops() { return binary_records; }
 
 }  // namespace kiln::ops

@@ -8,7 +8,7 @@ namespace {
 using kernel::Core;
 
 template <auto combine>
-Status each(ReferenceContext &c) {
+Status reference_of_each(ReferenceContext &c) {
   return reference_of_integers<[](ReferenceContext &, auto a, auto b) { return combine(int64_t(a), int64_t(b)); }>(c);
 }
 
@@ -60,20 +60,20 @@ void samples_bit_not(SampleSink &out) {
                    .int_high = 128});
 }
 
-const Op records[] = {
+const Op bits_records[] = {
     commuting(binary("bit_and", "The bits that both a and b have.", integer_types,
                      {.lower = lower_as<Core::bit_and>,
-                      .reference = each<[](int64_t a, int64_t b) { return a & b; }>,
+                      .reference = reference_of_each<[](int64_t a, int64_t b) { return a & b; }>,
                       .gradient = gives_integers,
                       .samples = samples_bits})),
     commuting(binary("bit_or", "The bits that a or b has, or both.", integer_types,
                      {.lower = lower_as<Core::bit_or>,
-                      .reference = each<[](int64_t a, int64_t b) { return a | b; }>,
+                      .reference = reference_of_each<[](int64_t a, int64_t b) { return a | b; }>,
                       .gradient = gives_integers,
                       .samples = samples_bits})),
     commuting(binary("bit_xor", "The bits that one of a and b has.", integer_types,
                      {.lower = lower_as<Core::bit_xor>,
-                      .reference = each<[](int64_t a, int64_t b) { return a ^ b; }>,
+                      .reference = reference_of_each<[](int64_t a, int64_t b) { return a ^ b; }>,
                       .gradient = gives_integers,
                       .samples = samples_bits})),
     unary("bit_not", "The bits that x has not: -1 - x.", integer_types,
@@ -97,6 +97,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> bits_ops() { return records; }
+std::span<const Op> bits_ops() { return bits_records; }
 
 }  // namespace kiln::ops

@@ -10,11 +10,9 @@ namespace {
 
 using kernel::Core;
 
-bool is_float(const Term &x) { return dtype_info(x.type()).is_float; }
-
 // What a truncated division leaves: of a's sign, exactly.
 Term rest(const Term &a, const Term &b) {
-  if (!is_float(a)) return a - a / b * b;
+  if (!a.is_float()) return a - a / b * b;
   return with_sign_of(abs(a).op(Core::rem, abs(b)), a);
 }
 
@@ -26,7 +24,7 @@ Term is_rounded_up(const Term &left, const Term &b) {
 Status lower_floor_divide(LowerContext &c) {
   return lower_by<[](LowerContext &, const Term &a, const Term &b) {
     const Term left = rest(a, b);
-    if (!is_float(a)) return a / b - is_rounded_up(left, b).as(a.type());
+    if (!a.is_float()) return a / b - is_rounded_up(left, b).as(a.type());
     // A multiple of b over b is an integer, but for what rounding adds.
     const Term truncated = ((a - left) / b).op(Core::round), quotient = a / b;
     const Term whole = truncated - is_rounded_up(left, b).as(a.type());
@@ -161,7 +159,7 @@ void samples_lerp(SampleSink &out) {
                            {2, f32_data({5}, {0.f, 1.f, 0.25f, 0.5f, 0.25f})}}});
 }
 
-const Op records[] = {
+const Op blending_records[] = {
     binary("fmod",
            "What a division rounded towards 0 leaves, exactly: of a's sign; an integer zero divisor is an error of the "
            "call.",
@@ -229,6 +227,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> blending_ops() { return records; }
+std::span<const Op> blending_ops() { return blending_records; }
 
 }  // namespace kiln::ops

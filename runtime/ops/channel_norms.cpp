@@ -48,7 +48,7 @@ Status with_statistics(DecomposeContext &c, Composer &g, ValueId y, const Normal
   return g.give(std::move(results));
 }
 // The types of these.
-Status add_statistics(InferContext &c, const Dim &groups) {
+Status add_group_statistics(InferContext &c, const Dim &groups) {
   if (wants_statistics(c))
     c.results.insert(c.results.end(), 2, statistic_of(c.inputs[0], {c.inputs[0].dims[0], groups}));
   return {};
@@ -60,7 +60,7 @@ Status infer_group_norm(InferContext &c) {
   const int64_t groups = c.attr("groups").i64();
   if (groups < 1) return c.fail("groups is ", groups, ", expected at least 1");
   KILN_TRY(c.require_equal(mod(c.inputs[0].dims[1], groups), 0, "x dim 1 modulo groups and 0"));
-  return add_statistics(c, groups);
+  return add_group_statistics(c, groups);
 }
 Status decompose_group_norm(DecomposeContext &c) {
   Composer g(c);
@@ -78,7 +78,7 @@ Status infer_instance_norm(InferContext &c) {
   KILN_TRY(require_finite(c, "eps", 0));
   if (c.inputs[0].rank() < 3) return c.fail("x is ", c.inputs[0].text(), ", expected [N, C, ...] of at least 3 dims");
   KILN_TRY(infer_channels(c));
-  return add_statistics(c, c.inputs[0].dims[1]);
+  return add_group_statistics(c, c.inputs[0].dims[1]);
 }
 Status decompose_instance_norm(DecomposeContext &c) {
   Composer g(c);
@@ -309,7 +309,7 @@ Op with_results(std::vector<std::string_view> names, Op op, uint32_t flags = 0) 
   return op;
 }
 
-const Op records[] = {
+const Op channel_norms_records[] = {
     with_results(
         {"y", "mean", "rstd"},
         channel_norm(
@@ -379,6 +379,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> channel_norms_ops() { return records; }
+std::span<const Op> channel_norms_ops() { return channel_norms_records; }
 
 }  // namespace kiln::ops

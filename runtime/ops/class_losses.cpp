@@ -220,7 +220,7 @@ Op loss_of_classes(std::string_view name, std::string_view doc, std::vector<Attr
       meaning};
 }
 
-const Op records[] = {
+const Op class_losses_records[] = {
     loss_of_classes("nll_loss", "-x at the target's class, times its weight; x holds logarithms of probabilities.", {},
                     infer_classes,
                     {.decompose = decompose_nll_loss,
@@ -237,6 +237,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> class_losses_ops() { return records; }
+std::span<const Op> class_losses_ops() { return class_losses_records; }
 
 }  // namespace kiln::ops

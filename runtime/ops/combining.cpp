@@ -219,70 +219,60 @@ Status reference_embedding_bag(ReferenceContext &c) {
 
 // ---- samples
 
-void sample(SampleSink &out, std::string name, std::vector<TensorType> inputs, AttrMap attrs, int64_t size,
-            std::map<std::string, int64_t> sizes = {}) {
-  out.push_back({.name = std::move(name),
-                 .inputs = std::move(inputs),
-                 .attrs = std::move(attrs),
-                 .sizes = std::move(sizes),
-                 .int_low = 0,
-                 .int_high = size});
-}
-
 void samples_scatter_reduce(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
   for (const Reduction &r : reductions)
     for (const bool self : {true, false})
-      sample(out, str_cat(r.name, self ? "" : "_without_self"), {f32({7, 17}), i64({5, 17}), f32({5, 17})},
-             {{"dim", 0}, {"reduction", std::string(r.name)}, {"include_self", self}}, 7);
-  sample(out, "integers", {i64({9}), i64({4}), i64({4})}, {{"dim", 0}, {"reduction", "max"}, {"include_self", false}},
-         9);
-  sample(out, "symbolic", {f32({n, m}), i64({n, 9}), f32({n, 9})}, {{"dim", 1}, {"reduction", "mean"}}, 7,
-         {{"n", 5}, {"m", 7}});
+      add_index_sample(out, str_cat(r.name, self ? "" : "_without_self"), {f32({7, 17}), i64({5, 17}), f32({5, 17})},
+                       {{"dim", 0}, {"reduction", std::string(r.name)}, {"include_self", self}}, 7);
+  add_index_sample(out, "integers", {i64({9}), i64({4}), i64({4})},
+                   {{"dim", 0}, {"reduction", "max"}, {"include_self", false}}, 9);
+  add_index_sample(out, "symbolic", {f32({n, m}), i64({n, 9}), f32({n, 9})}, {{"dim", 1}, {"reduction", "mean"}}, 7,
+                   {{"n", 5}, {"m", 7}});
 }
 void samples_index_add(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
-  sample(out, "rows", {f32({7, 17}), i64({9}), f32({9, 17})}, {{"dim", 0}}, 7);
-  sample(out, "columns", {f32({3, 33}), i64({5}), f32({3, 5})}, {{"dim", -1}}, 33);
-  sample(out, "integers", {i64({9}), i64({4}), i64({4})}, {{"dim", 0}}, 9);
-  sample(out, "nothing", {f32({7, 3}), i64({0}), f32({0, 3})}, {{"dim", 0}}, 7);
-  sample(out, "symbolic", {f32({n, m}), i64({9}), f32({9, m})}, {{"dim", 0}}, 5, {{"n", 5}, {"m", 33}});
+  add_index_sample(out, "rows", {f32({7, 17}), i64({9}), f32({9, 17})}, {{"dim", 0}}, 7);
+  add_index_sample(out, "columns", {f32({3, 33}), i64({5}), f32({3, 5})}, {{"dim", -1}}, 33);
+  add_index_sample(out, "integers", {i64({9}), i64({4}), i64({4})}, {{"dim", 0}}, 9);
+  add_index_sample(out, "nothing", {f32({7, 3}), i64({0}), f32({0, 3})}, {{"dim", 0}}, 7);
+  add_index_sample(out, "symbolic", {f32({n, m}), i64({9}), f32({9, m})}, {{"dim", 0}}, 5, {{"n", 5}, {"m", 33}});
 }
 void samples_index_reduce(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
   for (const Reduction &r : reductions)
-    sample(out, std::string(r.name), {f32({7, 17}), i64({9}), f32({9, 17})},
-           {{"dim", 0}, {"reduction", std::string(r.name)}, {"include_self", r.mode == Mode::mul}}, 7);
-  sample(out, "symbolic", {f32({n, m}), i64({m}), f32({n, m})}, {{"dim", 1}, {"reduction", "min"}}, 7,
-         {{"n", 5}, {"m", 7}});
+    add_index_sample(out, std::string(r.name), {f32({7, 17}), i64({9}), f32({9, 17})},
+                     {{"dim", 0}, {"reduction", std::string(r.name)}, {"include_self", r.mode == Mode::mul}}, 7);
+  add_index_sample(out, "symbolic", {f32({n, m}), i64({m}), f32({n, m})}, {{"dim", 1}, {"reduction", "min"}}, 7,
+                   {{"n", 5}, {"m", 7}});
 }
 void samples_scatter_nd(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
-  sample(out, "elements", {f32({7, 9}), i64({33, 2}), f32({33})}, {}, 7);
-  sample(out, "rows", {f32({7, 17}), i64({2, 3, 1}), f32({2, 3, 17})}, {}, 7);
-  sample(out, "one", {f32({5, 5, 5}), i64({2}), f32({5})}, {}, 5);
-  sample(out, "integers", {i64({9, 9}), i64({4, 2}), i64({4})}, {}, 9);
-  sample(out, "nothing", {f32({7, 3}), i64({0, 2}), f32({0})}, {}, 7);
-  sample(out, "symbolic", {f32({n, 9, m}), i64({5, 2}), f32({5, m})}, {}, 5, {{"n", 5}, {"m", 33}});
+  add_index_sample(out, "elements", {f32({7, 9}), i64({33, 2}), f32({33})}, {}, 7);
+  add_index_sample(out, "rows", {f32({7, 17}), i64({2, 3, 1}), f32({2, 3, 17})}, {}, 7);
+  add_index_sample(out, "one", {f32({5, 5, 5}), i64({2}), f32({5})}, {}, 5);
+  add_index_sample(out, "integers", {i64({9, 9}), i64({4, 2}), i64({4})}, {}, 9);
+  add_index_sample(out, "nothing", {f32({7, 3}), i64({0, 2}), f32({0})}, {}, 7);
+  add_index_sample(out, "symbolic", {f32({n, 9, m}), i64({5, 2}), f32({5, m})}, {}, 5, {{"n", 5}, {"m", 33}});
 }
 void samples_embedding_bag(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
   for (const char *mode : {"sum", "mean", "max"}) {
-    sample(out, str_cat(mode, "_rows"), {f32({7, 9}), i64({5, 4})}, {{"mode", mode}}, 7);
-    sample(out, str_cat(mode, "_ragged"), {f32({7, 9}), i64({12}), i64({5})}, {{"mode", mode}}, 7);
+    add_index_sample(out, str_cat(mode, "_rows"), {f32({7, 9}), i64({5, 4})}, {{"mode", mode}}, 7);
+    add_index_sample(out, str_cat(mode, "_ragged"), {f32({7, 9}), i64({12}), i64({5})}, {{"mode", mode}}, 7);
     out.back().given = {{2, i64_data({5}, {0, 3, 3, 4, 12})}};
   }
-  sample(out, "indices_of_32_bits", {f32({7, 9}), make_type(DType::i32, {5, 4})}, {{"mode", "sum"}}, 7);
-  sample(out, "empty_bags", {f32({7, 9}), i64({3, 0})}, {{"mode", "max"}}, 7);
-  sample(out, "symbolic", {f32({n, 9}), i64({n, m})}, {{"mode", "mean"}}, 7, {{"n", 7}, {"m", 3}});
+  add_index_sample(out, "indices_of_32_bits", {f32({7, 9}), make_type(DType::i32, {5, 4})}, {{"mode", "sum"}}, 7);
+  add_index_sample(out, "empty_bags", {f32({7, 9}), i64({3, 0})}, {{"mode", "max"}}, 7);
+  add_index_sample(out, "symbolic", {f32({n, 9}), i64({n, m})}, {{"mode", "mean"}}, 7, {{"n", 7}, {"m", 3}});
 }
 
 // ---- records
 
-const AttrDef reduction_attr{.name = "reduction",
-                             .doc = "'add', 'mul', 'min', 'max' or, of floats, 'mean'",
-                             .kind = AttrKind::text,
-                             .required = true};
+const AttrDef scatter_reduction_attr{.name = "reduction",
+                                     .doc = "'add', 'mul', 'min', 'max' or, of floats, 'mean'",
+                                     .kind = AttrKind::text,
+                                     .required = true};
 const AttrDef include_self_attr =
     flag("include_self", "x is one of those that are combined, also where others come", true);
 
@@ -305,7 +295,7 @@ Op by_rows(std::string_view name, std::string_view doc, uint32_t flags, DTypes t
            .samples = samples_scatter_nd}};
 }
 
-const Op records[] = {
+const Op combining_records[] = {
     {{.name = "scatter_reduce",
       .doc =
           "x, with all source[..., k, ...] combined that are for y[..., index[..., k, ...], ...], in row-major order.",
@@ -313,7 +303,7 @@ const Op records[] = {
                index_arg("index", "of x's rank, and in no dim but `dim` longer than x"),
                {"source", "of x's rank, and in no dim shorter than index", numeric_types}},
       .result_names = {"y"},
-      .attrs = {dim_attr("the dim that index tells the place in"), reduction_attr, include_self_attr},
+      .attrs = {dim_attr("the dim that index tells the place in"), scatter_reduction_attr, include_self_attr},
       .infer = infer_scatter_reduce},
      {.decompose = decompose_scatter_reduce,
       .reference = reference_along,
@@ -337,7 +327,7 @@ const Op records[] = {
                index_arg("index", "[n]"),
                {"source", "x's shape, with n for its dim", numeric_types}},
       .result_names = {"y"},
-      .attrs = {dim_attr("the dim that index tells the place in"), reduction_attr, include_self_attr},
+      .attrs = {dim_attr("the dim that index tells the place in"), scatter_reduction_attr, include_self_attr},
       .infer = infer_index_reduce},
      {.decompose = decompose_index_reduce,
       .reference = reference_along,
@@ -371,6 +361,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> combining_ops() { return records; }
+std::span<const Op> combining_ops() { return combining_records; }
 
 }  // namespace kiln::ops

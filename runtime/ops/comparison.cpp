@@ -86,7 +86,7 @@ Op comparison(std::string_view name, std::string_view doc, DTypes types, OpMeani
           meaning};
 }
 
-const Op records[] = {
+const Op comparison_records[] = {
     commuting(comparison("eq", "a == b; false if either is NaN.", comparable_types,
                          {.lower = lower_as<Core::eq>,
                           .reference = reference_of_numbers<holds<std::equal_to<>>, In::own>,
@@ -145,6 +145,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> comparison_ops() { return records; }
+std::span<const Op> comparison_ops() { return comparison_records; }
 
 }  // namespace kiln::ops

@@ -23,6 +23,7 @@ class Composer {
     return status_.ok() ? keep(c_.count(c_.type(like).dtype, value)) : ValueId{};
   }
   ValueId convert(ValueId x, DType dtype) { return (*this)("convert", {x}, {{"dtype", dtype}}); }
+  ValueId reshape(ValueId x, Shape shape) { return (*this)("reshape", {x}, {{"shape", std::move(shape)}}); }
 
   bool ok() const { return status_.ok(); }
   Status give(std::vector<ValueId> results) {

@@ -124,7 +124,7 @@ void samples_convert(SampleSink &out) {
   out.push_back({.name = "empty", .inputs = {f32({0})}, .attrs = {{"dtype", DType::i64}}});
 }
 
-const Op records[] = {
+const Op conversion_records[] = {
     {{.name = "convert",
       .doc = "Changes the dtype. Float to integer truncates and saturates, NaN gives 0; to bool: x != 0. To an 8-bit "
              "float it "
@@ -142,6 +142,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> conversion_ops() { return records; }
+std::span<const Op> conversion_ops() { return conversion_records; }
 
 }  // namespace kiln::ops

@@ -203,11 +203,11 @@ Op conv(std::string_view name) {
                       .samples = [](SampleSink &out) { samples_conv(out, n); }});
 }
 
-const Op records[] = {correlate<1>("correlate1d"), correlate<2>("correlate2d"), correlate<3>("correlate3d"),
-                      conv<1>("conv1d"),           conv<2>("conv2d"),           conv<3>("conv3d")};
+const Op convolution_records[] = {correlate<1>("correlate1d"), correlate<2>("correlate2d"), correlate<3>("correlate3d"),
+                                  conv<1>("conv1d"),           conv<2>("conv2d"),           conv<3>("conv3d")};
 
 }  // namespace
 
-std::span<const Op> convolution_ops() { return records; }
+std::span<const Op> convolution_ops() { return convolution_records; }
 
 }  // namespace kiln::ops

@@ -9,7 +9,6 @@ namespace {
 std::vector<int64_t> integers_of(const AttrMap &attrs, std::string_view name) {
   return attrs.find(name)->second.i64_list();
 }
-ValueId reshape(Composer &g, ValueId x, Shape shape) { return g("reshape", {x}, {{"shape", std::move(shape)}}); }
 ValueId permute(Composer &g, ValueId x, std::vector<int64_t> dims) {
   return g("permute", {x}, {{"dims", ints(std::move(dims))}});
 }
@@ -112,7 +111,7 @@ Status decompose_weight(DecomposeContext &c) {
     split.push_back(x[d]);
     joined.push_back(x[d]);
   }
-  const ValueId images = reshape(g, permute(g, reshape(g, c.node.inputs[0], split), moved), joined);
+  const ValueId images = g.reshape(permute(g, g.reshape(c.node.inputs[0], split), moved), joined);
   const ValueId windows = permute(g, c.node.inputs[1], swapped);
   AttrMap attrs = c.node.attrs;
   attrs.erase("kernel");
@@ -284,12 +283,13 @@ Op of_weight(std::string_view name) {
            .samples = [](SampleSink &out) { samples_backward(out, n, false); }}};
 }
 
-const Op records[] = {of_input<1>("conv1d_backward_input"),   of_input<2>("conv2d_backward_input"),
-                      of_input<3>("conv3d_backward_input"),   of_weight<1>("conv1d_backward_weight"),
-                      of_weight<2>("conv2d_backward_weight"), of_weight<3>("conv3d_backward_weight")};
+const Op convolution_backward_records[] = {
+    of_input<1>("conv1d_backward_input"),   of_input<2>("conv2d_backward_input"),
+    of_input<3>("conv3d_backward_input"),   of_weight<1>("conv1d_backward_weight"),
+    of_weight<2>("conv2d_backward_weight"), of_weight<3>("conv3d_backward_weight")};
 
 }  // namespace
 
-std::span<const Op> convolution_backward_ops() { return records; }
+std::span<const Op> convolution_backward_ops() { return convolution_backward_records; }
 
 }  // namespace kiln::ops

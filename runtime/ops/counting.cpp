@@ -117,10 +117,10 @@ Status infer_histogram(InferContext &c) {
 }
 // The ends of the first and the last bin: as they are given, or the least and the largest finite element. One number
 // is the middle of a range of width 2.
-struct Ends {
+struct MinMax {
   ValueId min, max;
 };
-Ends compose_ends(DecomposeContext &c, Composer &g, ValueId x) {
+MinMax compose_ends(DecomposeContext &c, Composer &g, ValueId x) {
   const double min = c.attr("min").f64(), max = c.attr("max").f64();
   if (min < max) return {g.number(x, min), g.number(x, max)};
   const ValueId counts = g("isfinite", {x}), zero = g.number(x, 0), one = g.number(x, 1);
@@ -214,7 +214,7 @@ void samples_histogram(SampleSink &out) {
 
 AttrDef bins(std::string_view doc) { return {.name = "bins", .doc = doc, .kind = AttrKind::dim, .required = true}; }
 
-const Op records[] = {
+const Op counting_records[] = {
     {{.name = "bincount",
       .doc = "How often each number from 0 to bins - 1 is among the elements, or the sum of their weights. Others are "
              "not counted, where PyTorch makes room for them.",
@@ -248,6 +248,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> counting_ops() { return records; }
+std::span<const Op> counting_ops() { return counting_records; }
 
 }  // namespace kiln::ops

@@ -70,7 +70,7 @@ void samples_iota(SampleSink &out) {
                  .sizes = {{"n", 33}}});
 }
 
-const Op records[] = {
+const Op creation_records[] = {
     {{.name = "full",
       .doc = "A tensor whose elements are all one number.",
       .flags = op_flags::moves,
@@ -184,6 +184,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> creation_ops() { return records; }
+std::span<const Op> creation_ops() { return creation_records; }
 
 }  // namespace kiln::ops

@@ -87,7 +87,7 @@ void samples_custom_function(SampleSink &out) {
   out.push_back(std::move(every));
 }
 
-const Op records[] = {
+const Op custom_function_records[] = {
     {{.name = "custom_function",
       .doc = "The first `results` outputs of forward_graph at these operands. What else it gives is saved for "
              "backward_graph, which takes that, then a tangent of each result, and gives a gradient of each operand "
@@ -114,6 +114,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> custom_function_ops() { return records; }
+std::span<const Op> custom_function_ops() { return custom_function_records; }
 
 }  // namespace kiln::ops

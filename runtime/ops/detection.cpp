@@ -314,7 +314,7 @@ void samples_nms(SampleSink &out) {
 
 // ---- records
 
-const Op records[] = {
+const Op detection_records[] = {
     {{.name = "roi_align",
       .doc = "The means of parts of boxes in x: each box is cut into parts of size, and each part's mean is that of "
              "sampling_ratio^2 places in it, between x's elements; what lies further than one element outside is 0.",
@@ -355,6 +355,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> detection_ops() { return records; }
+std::span<const Op> detection_ops() { return detection_records; }
 
 }  // namespace kiln::ops

@@ -113,7 +113,7 @@ void samples_det(SampleSink &out) {
                                                1, 0, 0, 0, NAN, 0, 0, 0, 1})}};  // NaN
 }
 
-const Op records[] = {
+const Op determinant_records[] = {
     {{.name = "det",
       .doc = "The determinants of matrices, by elimination with the largest element of each column; 1 where n is 0.",
       .args = {{"x", "[..., n, n] with a known n", float_types}},
@@ -124,6 +124,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> determinant_ops() { return records; }
+std::span<const Op> determinant_ops() { return determinant_records; }
 
 }  // namespace kiln::ops

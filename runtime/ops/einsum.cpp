@@ -339,7 +339,7 @@ void samples_outer(SampleSink &out) {
 constexpr DTypes summed_types =
     float_types | dtypes(DType::i64, DType::i32, DType::i16) | dtypes(DType::u64, DType::u32, DType::u16);
 
-const Op records[] = {
+const Op einsum_records[] = {
     {{.name = "einsum",
       .doc = "The sums of products that an equation names: \"ij,jk->ik\". Each letter is a dim; those that the result "
              "lacks are summed over, one of size 1 is not broadcast (PyTorch's and NumPy's is), one that stands twice "
@@ -367,6 +367,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> einsum_ops() { return records; }
+std::span<const Op> einsum_ops() { return einsum_records; }
 
 }  // namespace kiln::ops

@@ -9,7 +9,7 @@ namespace kiln::ops {
 namespace {
 
 template <class T>
-T element_at(const uint8_t *at) {
+T loaded(const uint8_t *at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
@@ -18,9 +18,9 @@ T element_at(const uint8_t *at) {
 }  // namespace
 
 double load_float(const uint8_t *at, DType dtype) {
-  if (dtype == DType::f32) return element_at<float>(at);
-  if (dtype == DType::f64) return element_at<double>(at);
-  return decode_float(size_of(dtype) == 1 ? *at : element_at<uint16_t>(at), small_format(dtype));
+  if (dtype == DType::f32) return loaded<float>(at);
+  if (dtype == DType::f64) return loaded<double>(at);
+  return decode_float(size_of(dtype) == 1 ? *at : loaded<uint16_t>(at), small_format(dtype));
 }
 
 int64_t load_integer(const uint8_t *at, DType dtype) {
@@ -30,17 +30,17 @@ int64_t load_integer(const uint8_t *at, DType dtype) {
     case DType::u8:
       return *at;
     case DType::i8:
-      return element_at<int8_t>(at);
+      return loaded<int8_t>(at);
     case DType::u16:
-      return element_at<uint16_t>(at);
+      return loaded<uint16_t>(at);
     case DType::i16:
-      return element_at<int16_t>(at);
+      return loaded<int16_t>(at);
     case DType::u32:
-      return element_at<uint32_t>(at);
+      return loaded<uint32_t>(at);
     case DType::i32:
-      return element_at<int32_t>(at);
+      return loaded<int32_t>(at);
     default:
-      return element_at<int64_t>(at);
+      return loaded<int64_t>(at);
   }
 }
 

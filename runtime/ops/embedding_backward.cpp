@@ -74,7 +74,7 @@ void samples_embedding_backward(SampleSink &out) {
   out.back().inputs[0].dtype = DType::i32;
 }
 
-const Op records[] = {
+const Op embedding_backward_records[] = {
     {{.name = "embedding_backward",
       .doc = "The gradient of embedding's table: the sums of dy's rows that each of its own was picked for.",
       .args = {{"index", "any shape; 0 <= index < rows", index_types, Arity::one, /*same_dtype=*/false},
@@ -94,6 +94,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> embedding_backward_ops() { return records; }
+std::span<const Op> embedding_backward_ops() { return embedding_backward_records; }
 
 }  // namespace kiln::ops

@@ -11,6 +11,7 @@ class Term {
   Term(kernel::BodyBuilder &body, int value) : body_(&body), value_(value) {}
   int value() const { return value_; }
   DType type() const { return body_->type(value_); }
+  bool is_float() const { return dtype_info(type()).is_float; }
   Term literal(double number) const { return {*body_, body_->constant(type(), number)}; }
   Term as(DType type) const { return {*body_, body_->convert(value_, type)}; }
   Term op(kernel::Core core) const { return {*body_, body_->op(core, value_)}; }

@@ -393,7 +393,7 @@ AttrDef direct_attr() {
 }
 constexpr std::string_view forward_norm = "what is divided by: 'backward', 1; 'ortho', sqrt(n); 'forward', n";
 
-const Op records[] = {
+const Op fourier_records[] = {
     {{.name = "rfft",
       .doc =
           "The discrete Fourier transform of the last dim, of real numbers: the complex elements 0 to n / 2 as pairs, "
@@ -449,6 +449,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> fourier_ops() { return records; }
+std::span<const Op> fourier_ops() { return fourier_records; }
 
 }  // namespace kiln::ops

@@ -71,7 +71,7 @@ Op gated(std::string_view name, std::string_view doc, OpMeaning meaning) {
   return op;
 }
 
-const Op records[] = {
+const Op gated_records[] = {
     gated("glu", "The first half of x along dim times the sigmoid of the second.",
           {.lower = lower_halves<[](const Term &a, const Term &b) { return a * sigmoid(b); }>,
            .reference = reference_halves<[](auto a, auto b) { return a / (1 + std::exp(-b)); }>,
@@ -86,6 +86,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> gated_ops() { return records; }
+std::span<const Op> gated_ops() { return gated_records; }
 
 }  // namespace kiln::ops

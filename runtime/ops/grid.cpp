@@ -10,7 +10,7 @@ namespace {
 
 using kernel::Core;
 
-constexpr double steepness = -0.75;  // of Keys' cubic
+constexpr double cubic_steepness = -0.75;  // of Keys' cubic
 
 // ---- grid_sample
 
@@ -67,30 +67,30 @@ struct Along {
 };
 
 // Weights of an element and its place, a float that is an integer.
-struct Tap {
+struct GridTap {
   Term place, weight;
 };
 
-Term cubic_near(const Term &u) { return ((u * (steepness + 2) - (steepness + 3)) * u) * u + 1; }
-Term cubic_far(const Term &u) { return (((u - 5) * u + 8) * u - 4) * steepness; }
+Term cubic_near(const Term &u) { return ((u * (cubic_steepness + 2) - (cubic_steepness + 3)) * u) * u + 1; }
+Term cubic_far(const Term &u) { return (((u - 5) * u + 8) * u - 4) * cubic_steepness; }
 
-std::vector<Tap> taps_of(const std::string &mode, const Along &along, const Term &g) {
+std::vector<GridTap> taps_of(const std::string &mode, const Along &along, const Term &g) {
   const Term place = along.place(g);
   if (mode == "nearest") return {{along.near(along.within(place)).op(Core::round), place.literal(1)}};
   const Term at = along.near(mode == "linear" ? along.within(place) : place), first = floor(at), t = at - first;
   if (mode == "linear") return {{first, 1 - t}, {first + 1, t}};
-  std::vector<Tap> taps = {{first - 1, cubic_far(t + 1)},
-                           {first, cubic_near(t)},
-                           {first + 1, cubic_near(1 - t)},
-                           {first + 2, cubic_far(2 - t)}};
-  for (Tap &tap : taps) tap.place = along.within(tap.place).op(Core::round);
+  std::vector<GridTap> taps = {{first - 1, cubic_far(t + 1)},
+                               {first, cubic_near(t)},
+                               {first + 1, cubic_near(1 - t)},
+                               {first + 2, cubic_far(2 - t)}};
+  for (GridTap &tap : taps) tap.place = along.within(tap.place).op(Core::round);
   return taps;
 }
 
 Status lower_grid_sample(LowerContext &c) {
   const size_t n = c.result.rank() - 2;
   const std::string &mode = c.attr("mode").text_value();
-  std::vector<std::vector<Tap>> taps;
+  std::vector<std::vector<GridTap>> taps;
   for (size_t d = 0; d < n; ++d) {
     std::vector<Expr> at = {c.axis(0)};
     for (size_t k = 0; k < n; ++k) at.push_back(c.axis(2 + k));
@@ -100,7 +100,7 @@ Status lower_grid_sample(LowerContext &c) {
     taps.push_back(taps_of(mode, {size, c.attr("align_corners").boolean(), beyond(c.attrs)}, g));
   }
   std::vector<int64_t> counts;
-  for (const std::vector<Tap> &along : taps) counts.push_back(static_cast<int64_t>(along.size()));
+  for (const std::vector<GridTap> &along : taps) counts.push_back(static_cast<int64_t>(along.size()));
   std::optional<Term> sum;
   for (int64_t k = 0; k < count_of(counts); ++k) {
     const std::vector<int64_t> which = unflatten(k, counts);
@@ -108,7 +108,7 @@ Status lower_grid_sample(LowerContext &c) {
     int valid = -1;
     std::optional<Term> weight;
     for (size_t d = 0; d < n; ++d) {
-      const Tap &tap = taps[d][static_cast<size_t>(which[d])];
+      const GridTap &tap = taps[d][static_cast<size_t>(which[d])];
       const int place = tap.place.as(DType::i64).value();
       index.push_back(Expr::value(static_cast<uint32_t>(place)));
       const int size = c.body.index(c.inputs[0].dims[2 + d]);
@@ -133,7 +133,7 @@ double reflected(double x, double low, double high) {
   const double span = high - low, far = std::fmod(std::abs(x - low), 2 * span);
   return (far <= span ? far : 2 * span - far) + low;
 }
-std::vector<Weighed> weighed_at(const AttrMap &attrs, double g, int64_t count) {
+std::vector<Weighed> weighed_near(const AttrMap &attrs, double g, int64_t count) {
   const std::string &mode = attrs.find("mode")->second.text_value();
   const bool aligns = attrs.find("align_corners")->second.boolean();
   const auto size = static_cast<double>(count);
@@ -157,7 +157,7 @@ std::vector<Weighed> weighed_at(const AttrMap &attrs, double g, int64_t count) {
     const double first = std::floor(place);
     for (const double k : {-1.0, 0.0, 1.0, 2.0}) {
       const double u = std::abs(place - first - k);
-      taps.emplace_back(std::nearbyint(within(first + k)), keys_cubic(u, steepness));
+      taps.emplace_back(std::nearbyint(within(first + k)), keys_cubic(u, cubic_steepness));
     }
   }
   std::vector<Weighed> all;
@@ -177,7 +177,7 @@ Status reference_grid_sample(ReferenceContext &c) {
     std::vector<int64_t> counts;
     for (size_t d = 0; d < n; ++d) {
       const int64_t at = (image * places + k % places) * static_cast<int64_t>(n) + static_cast<int64_t>(n - 1 - d);
-      along.push_back(weighed_at(c.attrs, grid[static_cast<size_t>(at)], size[d]));
+      along.push_back(weighed_near(c.attrs, grid[static_cast<size_t>(at)], size[d]));
       counts.push_back(static_cast<int64_t>(along[d].size()));
     }
     long double sum = -0.0L;  // so that the sign of a zero stays
@@ -297,7 +297,7 @@ void samples_affine_grid(SampleSink &out) {
 const AttrDef aligns =
     flag("align_corners", "-1 and 1 are the middles of the outermost elements, else their outer edges", false);
 
-const Op records[] = {
+const Op grid_records[] = {
     {{.name = "grid_sample",
       .doc =
           "x at the places that grid tells: -1 and 1 are the ends of each dim, the last dim's place comes first; NaN "
@@ -335,6 +335,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> grid_ops() { return records; }
+std::span<const Op> grid_ops() { return grid_records; }
 
 }  // namespace kiln::ops

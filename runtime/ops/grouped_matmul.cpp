@@ -191,7 +191,7 @@ void samples_grouped_matmul(SampleSink &out) {
   out.back().given = {{2, tensor_of<int32_t>(DType::i32, {2}, {2, 5})}};
 }
 
-const Op records[] = {
+const Op grouped_matmul_records[] = {
     {{.name = "indexed_matmul",
       .doc = "y[b] = x[b] weights[index[b]]: products with matrices that are picked; 0 where there is no such matrix.",
       .args = {{"x", "[B, M, K]", float_types},
@@ -222,6 +222,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> grouped_matmul_ops() { return records; }
+std::span<const Op> grouped_matmul_ops() { return grouped_matmul_records; }
 
 }  // namespace kiln::ops

@@ -183,7 +183,7 @@ void samples_embedding(SampleSink &out) {
   out.back().inputs[1].dtype = DType::i32;
 }
 
-const Op records[] = {
+const Op indexing_records[] = {
     {{.name = "gather",
       .doc = "Picks along one dim: y[i][j] = x[index[i][j]][j] for dim 0, as torch.gather.",
       .flags = op_flags::moves,
@@ -223,6 +223,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> indexing_ops() { return records; }
+std::span<const Op> indexing_ops() { return indexing_records; }
 
 }  // namespace kiln::ops

@@ -297,7 +297,7 @@ void samples_stack(SampleSink &out) {
   out.push_back({.name = "symbolic", .inputs = {f32({n, 3}), f32({n, 3})}, .attrs = {{"dim", 1}}, .sizes = {{"n", 5}}});
 }
 
-const Op records[] = {
+const Op joining_records[] = {
     {{.name = "concat",
       .doc = "The operands one after the other along one dim.",
       .flags = op_flags::moves,
@@ -352,6 +352,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> joining_ops() { return records; }
+std::span<const Op> joining_ops() { return joining_records; }
 
 }  // namespace kiln::ops

@@ -250,7 +250,7 @@ Op with_weights(Op op) {
   op.args.push_back({"positive_weight", "broadcasts with x", float_types, Arity::optional});
   return op;
 }
-const Op records[] = {
+const Op losses_records[] = {
     loss_of_elements("mse_loss", "(x - target)^2.", {}, infer_elements,
                      {.decompose = decompose_mse,
                       .reference = reference_loss<square_error>,
@@ -301,6 +301,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> losses_ops() { return records; }
+std::span<const Op> losses_ops() { return losses_records; }
 
 }  // namespace kiln::ops

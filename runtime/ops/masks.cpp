@@ -71,19 +71,15 @@ Status reference_one_hot(ReferenceContext &c) {
   });
 }
 
-void sample(SampleSink &out, const char *name, Shape x, AttrMap attrs, std::map<std::string, int64_t> sizes = {}) {
-  out.push_back(sample_of(name, std::move(x), std::move(attrs), std::move(sizes)));
-}
-
 void samples_triangle(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
-  sample(out, "square", {17, 17}, {});
-  sample(out, "wide", {7, 33}, {{"diagonal", 2}});
-  sample(out, "tall", {33, 7}, {{"diagonal", -3}});
-  sample(out, "batch", {2, 3, 5, 5}, {{"diagonal", 1}});
-  sample(out, "far", {5, 5}, {{"diagonal", 9}});
-  sample(out, "empty", {0, 5}, {});
-  sample(out, "symbolic", {n, m}, {}, {{"n", 9}, {"m", 5}});
+  add_sample(out, "square", {17, 17}, {});
+  add_sample(out, "wide", {7, 33}, {{"diagonal", 2}});
+  add_sample(out, "tall", {33, 7}, {{"diagonal", -3}});
+  add_sample(out, "batch", {2, 3, 5, 5}, {{"diagonal", 1}});
+  add_sample(out, "far", {5, 5}, {{"diagonal", 9}});
+  add_sample(out, "empty", {0, 5}, {});
+  add_sample(out, "symbolic", {n, m}, {}, {{"n", 9}, {"m", 5}});
   out.push_back({.name = "nan_in_the_other_half",
                  .inputs = {f32({2, 2})},
                  .given = {{0, f32_data({2, 2}, {1.f, NAN, INFINITY, 2.f})}}});
@@ -114,7 +110,7 @@ Op triangle(std::string_view name, std::string_view doc, OpMeaning meaning) {
                 infer_triangle, meaning);
 }
 
-const Op records[] = {
+const Op masks_records[] = {
     triangle("tril", "The lower triangles of matrices, the last two dims; 0 above.",
              {.lower = lower_triangle<Core::le>, .reference = reference_triangle<true>, .samples = samples_triangle}),
     triangle("triu", "The upper triangles of matrices, the last two dims; 0 below.",
@@ -132,6 +128,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> masks_ops() { return records; }
+std::span<const Op> masks_ops() { return masks_records; }
 
 }  // namespace kiln::ops

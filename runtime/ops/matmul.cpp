@@ -6,7 +6,7 @@ namespace {
 
 using kernel::ContractRole;
 
-bool transposed(const AttrMap &attrs, std::string_view name) { return attrs.find(name)->second.boolean(); }
+bool is_transposed(const AttrMap &attrs, std::string_view name) { return attrs.find(name)->second.boolean(); }
 
 // What numpy makes of a vector: a row on the left, a column on the right, of which the result has no dim.
 struct Vectors {
@@ -21,9 +21,9 @@ Status infer_matmul(InferContext &c) {
     return c.fail("a is ", a.text(), ", b is ", b.text(), "; expected at least 1 dim each");
   const Vectors vector = vectors_of(a.rank(), b.rank());
   for (const auto &[is_vector, name] : {std::pair{vector.a, "transpose_a"}, std::pair{vector.b, "transpose_b"}})
-    if (is_vector && transposed(c.attrs, name)) return c.fail(name, " is true of a vector, expected a matrix");
-  const size_t a_k = a.rank() - (transposed(c.attrs, "transpose_a") ? 2 : 1),
-               b_k = b.rank() - (vector.b || transposed(c.attrs, "transpose_b") ? 1 : 2);
+    if (is_vector && is_transposed(c.attrs, name)) return c.fail(name, " is true of a vector, expected a matrix");
+  const size_t a_k = a.rank() - (is_transposed(c.attrs, "transpose_a") ? 2 : 1),
+               b_k = b.rank() - (vector.b || is_transposed(c.attrs, "transpose_b") ? 1 : 2);
   KILN_TRY(c.require_equal(a.dims[a_k], b.dims[b_k], str_cat("a dim ", a_k, " and b dim ", b_k)));
   KILN_ASSIGN(Shape shape, c.broadcast(std::span(a.dims).first(vector.a ? 0 : a.rank() - 2),
                                        std::span(b.dims).first(vector.b ? 0 : b.rank() - 2)));
@@ -50,7 +50,7 @@ Status lower_matmul(LowerContext &c) {
   const TensorType &a = c.inputs[0], &b = c.inputs[1];
   const Vectors vector = vectors_of(a.rank(), b.rank());
   const size_t rank = c.result.rank(), batch = rank - !vector.a - !vector.b, m = batch, n = rank - 1;
-  const bool transpose_a = transposed(c.attrs, "transpose_a"), transpose_b = transposed(c.attrs, "transpose_b");
+  const bool transpose_a = is_transposed(c.attrs, "transpose_a"), transpose_b = is_transposed(c.attrs, "transpose_b");
   const Expr k = c.reduce_axis(a.dims[a.rank() - (transpose_a ? 2 : 1)]);
 
   kernel::Contract &contract = c.compute.contract.emplace();
@@ -128,7 +128,7 @@ Status reference_matmul(ReferenceContext &c) {
     for (int64_t &s : strides) s *= matrix;
     return strides;
   };
-  const bool transpose_a = transposed(c.attrs, "transpose_a"), transpose_b = transposed(c.attrs, "transpose_b");
+  const bool transpose_a = is_transposed(c.attrs, "transpose_a"), transpose_b = is_transposed(c.attrs, "transpose_b");
   const int64_t m = shape[shape.size() - 2], n = shape.back(),
                 k = left_shape[left_shape.size() - (transpose_a ? 2 : 1)];
   const int64_t a_row = transpose_a ? 1 : k, a_step = transpose_a ? m : 1;
@@ -262,7 +262,7 @@ void samples_linear(SampleSink &out) {
       {.name = "symbolic_one", .inputs = {f32({b, t, 32}), f32({64, 32}), f32({64})}, .sizes = {{"b", 1}, {"t", 1}}});
 }
 
-const Op records[] = {
+const Op matmul_records[] = {
     {{.name = "matmul",
       .doc = "The product of matrices; batch dims are broadcast. A vector is a row as a, a column as b, and the result "
              "lacks that dim. Of 8-bit integers in i32; wider ones wrap.",
@@ -291,6 +291,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> matmul_ops() { return records; }
+std::span<const Op> matmul_ops() { return matmul_records; }
 
 }  // namespace kiln::ops

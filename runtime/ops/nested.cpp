@@ -243,7 +243,7 @@ void samples_while(SampleSink &out) {
                  .given = {{0, {DType::boolean, {}, {1}}}}});
 }
 
-const Op records[] = {
+const Op nested_records[] = {
     {{.name = "call",
       .doc = "The outputs of a graph at these operands. Passes see the graph; it is inlined after them.",
       .flags = op_flags::moves | op_flags::carries_effects,
@@ -286,7 +286,7 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> nested_ops() { return records; }
+std::span<const Op> nested_ops() { return nested_records; }
 
 }  // namespace kiln::ops
 

@@ -253,7 +253,7 @@ void samples_rms_norm(SampleSink &out) {
                  .sizes = {{"n", 2}}});
 }
 
-const Op records[] = {
+const Op norms_records[] = {
     {{.name = "batch_norm",
       .doc = "Normalises each channel with given statistics: (x - mean) / sqrt(variance + eps) * scale + bias.",
       .args = {{"x", "[N, C, ...]", float_types},
@@ -301,6 +301,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> norm_ops() { return records; }
+std::span<const Op> norm_ops() { return norms_records; }
 
 }  // namespace kiln::ops

@@ -19,7 +19,7 @@ struct Operands {
 };
 
 // Statistics are of the shape `sets`, the scale of the shape `parameters`, as are the gradients of it and of the bias.
-Status infer_backward(InferContext &c, const Shape &sets, const Shape &parameters) {
+Status infer_norm_backward(InferContext &c, const Shape &sets, const Shape &parameters) {
   const TensorType &x = c.inputs[0];
   const Operands operands(c.op, c.inputs.size());
   const auto require = [&](size_t k, const Shape &dims) -> Status {
@@ -143,7 +143,7 @@ Status infer_last_dims(InferContext &c) {
   const int64_t axes = axes_of(c.attrs), rank = static_cast<int64_t>(c.inputs[0].rank());
   if (axes < 1 || axes > rank) return c.fail("axes is ", axes, ", expected 1 to ", rank, ", the dims of x");
   const Shape &dims = c.inputs[0].dims;
-  return infer_backward(c, sets_of(dims, axes), Shape(dims.end() - static_cast<ptrdiff_t>(axes), dims.end()));
+  return infer_norm_backward(c, sets_of(dims, axes), Shape(dims.end() - static_cast<ptrdiff_t>(axes), dims.end()));
 }
 
 Status decompose_last_dims(DecomposeContext &c) {
@@ -191,7 +191,7 @@ Status infer_groups(InferContext &c) {
   if (groups.is_integer() && groups.integer() < 1 && c.op.find_attr("groups"))
     return c.fail("groups is ", groups.integer(), ", expected at least 1");
   if (!(groups == x.dims[1])) KILN_TRY(c.require_equal(mod(x.dims[1], groups), 0, "x dim 1 modulo groups and 0"));
-  return infer_backward(c, {x.dims[0], groups}, {x.dims[1]});
+  return infer_norm_backward(c, {x.dims[0], groups}, {x.dims[1]});
 }
 
 Status decompose_groups(DecomposeContext &c) {
@@ -222,7 +222,7 @@ Status infer_batch(InferContext &c) {
   KILN_TRY(require_finite(c, "eps", 0));
   const TensorType &x = c.inputs[0];
   if (x.rank() < 2) return c.fail("x is ", x.text(), ", expected [N, C, ...]");
-  return infer_backward(c, {x.dims[1]}, {x.dims[1]});
+  return infer_norm_backward(c, {x.dims[1]}, {x.dims[1]});
 }
 
 Status decompose_batch(DecomposeContext &c) {
@@ -311,9 +311,9 @@ void samples_batch_norm_backward(SampleSink &out) {
 
 // ---- records
 
-Op backward(std::string_view name, std::string_view doc, std::string_view x_doc, std::string_view scale_doc,
-            std::vector<ArgDef> statistics, std::vector<AttrDef> attrs, Status (*infer)(InferContext &),
-            OpMeaning meaning) {
+Op norm_backward(std::string_view name, std::string_view doc, std::string_view x_doc, std::string_view scale_doc,
+                 std::vector<ArgDef> statistics, std::vector<AttrDef> attrs, Status (*infer)(InferContext &),
+                 OpMeaning meaning) {
   Op op = {{.name = name,
             .doc = doc,
             .args = {{"x", x_doc, float_types}},
@@ -331,45 +331,46 @@ ArgDef statistic(std::string_view name, std::string_view doc) {
   return {name, doc, float_types, Arity::one, /*same_dtype=*/false};
 }
 
-const Op records[] = {
-    backward("layer_norm_backward", "The gradients of layer_norm's x, scale and bias.", "at least `axes` dims",
-             "the last `axes` dims of x", {statistic("mean", "layer_norm's"), statistic("rstd", "layer_norm's")},
-             {{.name = "axes", .doc = "how many trailing dims", .kind = AttrKind::i64, .fallback = 1}}, infer_last_dims,
-             {.decompose = decompose_last_dims,
-              .reference = reference_last_dims,
-              .gradient = through_decomposition(),
-              .samples = samples_layer_norm_backward}),
-    backward("rms_norm_backward", "The gradients of rms_norm's x and scale.", "[..., D]", "[D]",
-             {statistic("rstd", "rms_norm's, [..., 1]")}, {}, infer_last_dims,
-             {.decompose = decompose_last_dims,
-              .reference = reference_last_dims,
-              .gradient = through_decomposition(),
-              .samples = samples_rms_norm_backward}),
-    backward("group_norm_backward", "The gradients of group_norm's x, scale and bias.", "[N, C, ...]", "[C]",
-             {statistic("mean", "[N, groups]"), statistic("rstd", "[N, groups]")},
-             {{.name = "groups", .doc = "how many; C is a multiple", .kind = AttrKind::i64, .required = true}},
-             infer_groups,
-             {.decompose = decompose_groups,
-              .reference = reference_groups,
-              .gradient = through_decomposition(),
-              .samples = samples_group_norm_backward}),
-    backward("instance_norm_backward", "The gradients of instance_norm's x, scale and bias.", "[N, C, ...]", "[C]",
-             {statistic("mean", "[N, C]"), statistic("rstd", "[N, C]")}, {}, infer_groups,
-             {.decompose = decompose_groups,
-              .reference = reference_groups,
-              .gradient = through_decomposition(),
-              .samples = samples_instance_norm_backward}),
-    backward("batch_norm_backward", "The gradients of batch_norm_training's x, scale and bias.", "[N, C, ...]", "[C]",
-             {statistic("mean", "[C]"), statistic("variance", "[C]")}, {number("eps", "added to the variance", 1e-5)},
-             infer_batch,
-             {.decompose = decompose_batch,
-              .reference = reference_batch,
-              .gradient = through_decomposition(),
-              .samples = samples_batch_norm_backward}),
+const Op norms_backward_records[] = {
+    norm_backward("layer_norm_backward", "The gradients of layer_norm's x, scale and bias.", "at least `axes` dims",
+                  "the last `axes` dims of x", {statistic("mean", "layer_norm's"), statistic("rstd", "layer_norm's")},
+                  {{.name = "axes", .doc = "how many trailing dims", .kind = AttrKind::i64, .fallback = 1}},
+                  infer_last_dims,
+                  {.decompose = decompose_last_dims,
+                   .reference = reference_last_dims,
+                   .gradient = through_decomposition(),
+                   .samples = samples_layer_norm_backward}),
+    norm_backward("rms_norm_backward", "The gradients of rms_norm's x and scale.", "[..., D]", "[D]",
+                  {statistic("rstd", "rms_norm's, [..., 1]")}, {}, infer_last_dims,
+                  {.decompose = decompose_last_dims,
+                   .reference = reference_last_dims,
+                   .gradient = through_decomposition(),
+                   .samples = samples_rms_norm_backward}),
+    norm_backward("group_norm_backward", "The gradients of group_norm's x, scale and bias.", "[N, C, ...]", "[C]",
+                  {statistic("mean", "[N, groups]"), statistic("rstd", "[N, groups]")},
+                  {{.name = "groups", .doc = "how many; C is a multiple", .kind = AttrKind::i64, .required = true}},
+                  infer_groups,
+                  {.decompose = decompose_groups,
+                   .reference = reference_groups,
+                   .gradient = through_decomposition(),
+                   .samples = samples_group_norm_backward}),
+    norm_backward("instance_norm_backward", "The gradients of instance_norm's x, scale and bias.", "[N, C, ...]", "[C]",
+                  {statistic("mean", "[N, C]"), statistic("rstd", "[N, C]")}, {}, infer_groups,
+                  {.decompose = decompose_groups,
+                   .reference = reference_groups,
+                   .gradient = through_decomposition(),
+                   .samples = samples_instance_norm_backward}),
+    norm_backward("batch_norm_backward", "The gradients of batch_norm_training's x, scale and bias.", "[N, C, ...]",
+                  "[C]", {statistic("mean", "[C]"), statistic("variance", "[C]")},
+                  {number("eps", "added to the variance", 1e-5)}, infer_batch,
+                  {.decompose = decompose_batch,
+                   .reference = reference_batch,
+                   .gradient = through_decomposition(),
+                   .samples = samples_batch_norm_backward}),
 };
 
 }  // namespace
 
-std::span<const Op> norms_backward_ops() { return records; }
+std::span<const Op> norms_backward_ops() { return norms_backward_records; }
 
 }  // namespace kiln::ops

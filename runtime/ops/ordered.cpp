@@ -337,7 +337,7 @@ Op argsort() {
   return op;
 }
 
-const Op records[] = {
+const Op ordered_records[] = {
     sorting("sort",
             "The elements along a dim in ascending order, and the indices where they were. Equal elements keep their "
             "order, -0 equals 0, NaN is the largest.",
@@ -388,6 +388,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> ordered_ops() { return records; }
+std::span<const Op> ordered_ops() { return ordered_records; }
 
 }  // namespace kiln::ops

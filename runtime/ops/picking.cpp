@@ -145,52 +145,42 @@ Status reference_reverse_sequence(ReferenceContext &c) {
 
 // ---- samples
 
-void sample(SampleSink &out, const char *name, std::vector<TensorType> inputs, AttrMap attrs, int64_t size,
-            std::map<std::string, int64_t> sizes = {}) {
-  out.push_back({.name = name,
-                 .inputs = std::move(inputs),
-                 .attrs = std::move(attrs),
-                 .sizes = std::move(sizes),
-                 .int_low = 0,
-                 .int_high = size});
-}
-
 void samples_index(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
-  sample(out, "rows", {f32({7, 17}), i64({5})}, {}, 7);
-  sample(out, "elements", {f32({7, 9}), i64({33}), i64({33})}, {}, 7);
-  sample(out, "broadcast", {f32({7, 9, 5}), i64({3, 1}), i64({4})}, {}, 7);
-  sample(out, "last_dims", {f32({3, 7, 9}), i64({5}), i64({5})}, {{"dim", 1}}, 7);
-  sample(out, "scalar_index", {f32({3, 5}), i64({})}, {{"dim", -2}}, 3);
-  sample(out, "integers", {i64({9, 9}), i64({4}), i64({1})}, {}, 9);
-  sample(out, "nothing", {f32({7, 3}), i64({0, 2})}, {}, 7);
-  sample(out, "symbolic", {f32({n, 9, m}), i64({m}), i64({m})}, {}, 5, {{"n", 5}, {"m", 33}});
+  add_index_sample(out, "rows", {f32({7, 17}), i64({5})}, {}, 7);
+  add_index_sample(out, "elements", {f32({7, 9}), i64({33}), i64({33})}, {}, 7);
+  add_index_sample(out, "broadcast", {f32({7, 9, 5}), i64({3, 1}), i64({4})}, {}, 7);
+  add_index_sample(out, "last_dims", {f32({3, 7, 9}), i64({5}), i64({5})}, {{"dim", 1}}, 7);
+  add_index_sample(out, "scalar_index", {f32({3, 5}), i64({})}, {{"dim", -2}}, 3);
+  add_index_sample(out, "integers", {i64({9, 9}), i64({4}), i64({1})}, {}, 9);
+  add_index_sample(out, "nothing", {f32({7, 3}), i64({0, 2})}, {}, 7);
+  add_index_sample(out, "symbolic", {f32({n, 9, m}), i64({m}), i64({m})}, {}, 5, {{"n", 5}, {"m", 33}});
 }
 void samples_take_along(SampleSink &out) {
   const Dim n = sym("n");
-  sample(out, "rows", {f32({7, 17}), i64({5, 17})}, {{"dim", 0}}, 7);
-  sample(out, "one_row_of_indices", {f32({7, 17}), i64({1, 9})}, {{"dim", 1}}, 17);
-  sample(out, "one_row_of_elements", {f32({1, 17}), i64({5, 3})}, {{"dim", -1}}, 17);
-  sample(out, "integers", {i64({9}), i64({4})}, {{"dim", 0}}, 9);
-  sample(out, "empty", {f32({7, 3}), i64({0, 3})}, {{"dim", 0}}, 7);
-  sample(out, "symbolic", {f32({n, 3}), i64({5, 1})}, {{"dim", 0}}, 7, {{"n", 7}});
+  add_index_sample(out, "rows", {f32({7, 17}), i64({5, 17})}, {{"dim", 0}}, 7);
+  add_index_sample(out, "one_row_of_indices", {f32({7, 17}), i64({1, 9})}, {{"dim", 1}}, 17);
+  add_index_sample(out, "one_row_of_elements", {f32({1, 17}), i64({5, 3})}, {{"dim", -1}}, 17);
+  add_index_sample(out, "integers", {i64({9}), i64({4})}, {{"dim", 0}}, 9);
+  add_index_sample(out, "empty", {f32({7, 3}), i64({0, 3})}, {{"dim", 0}}, 7);
+  add_index_sample(out, "symbolic", {f32({n, 3}), i64({5, 1})}, {{"dim", 0}}, 7, {{"n", 7}});
 }
 void samples_gather_nd(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
-  sample(out, "elements", {f32({7, 9}), i64({33, 2})}, {}, 7);
-  sample(out, "rows", {f32({7, 17}), i64({2, 3, 1})}, {}, 7);
-  sample(out, "one", {f32({5, 5, 5}), i64({2})}, {}, 5);
-  sample(out, "integers", {i64({9, 9}), i64({4, 2})}, {}, 9);
-  sample(out, "nothing", {f32({7, 3}), i64({0, 2})}, {}, 7);
-  sample(out, "symbolic", {f32({n, 9, m}), i64({m, 2})}, {}, 5, {{"n", 5}, {"m", 33}});
+  add_index_sample(out, "elements", {f32({7, 9}), i64({33, 2})}, {}, 7);
+  add_index_sample(out, "rows", {f32({7, 17}), i64({2, 3, 1})}, {}, 7);
+  add_index_sample(out, "one", {f32({5, 5, 5}), i64({2})}, {}, 5);
+  add_index_sample(out, "integers", {i64({9, 9}), i64({4, 2})}, {}, 9);
+  add_index_sample(out, "nothing", {f32({7, 3}), i64({0, 2})}, {}, 7);
+  add_index_sample(out, "symbolic", {f32({n, 9, m}), i64({m, 2})}, {}, 5, {{"n", 5}, {"m", 33}});
 }
 void samples_reverse_sequence(SampleSink &out) {
   const Dim n = sym("n"), m = sym("m");
-  sample(out, "rows", {f32({5, 17}), i64({5})}, {{"dim", 1}, {"batch_dim", 0}}, 18);
-  sample(out, "time_first", {f32({7, 3, 5}), i64({3})}, {{"dim", 0}, {"batch_dim", 1}}, 8);
-  sample(out, "integers", {i64({3, 9}), i64({3})}, {{"dim", -1}, {"batch_dim", 0}}, 10);
-  sample(out, "empty", {f32({3, 0}), i64({3})}, {{"dim", 1}, {"batch_dim", 0}}, 1);
-  sample(out, "symbolic", {f32({n, m}), i64({n})}, {{"dim", 1}, {"batch_dim", 0}}, 8, {{"n", 5}, {"m", 7}});
+  add_index_sample(out, "rows", {f32({5, 17}), i64({5})}, {{"dim", 1}, {"batch_dim", 0}}, 18);
+  add_index_sample(out, "time_first", {f32({7, 3, 5}), i64({3})}, {{"dim", 0}, {"batch_dim", 1}}, 8);
+  add_index_sample(out, "integers", {i64({3, 9}), i64({3})}, {{"dim", -1}, {"batch_dim", 0}}, 10);
+  add_index_sample(out, "empty", {f32({3, 0}), i64({3})}, {{"dim", 1}, {"batch_dim", 0}}, 1);
+  add_index_sample(out, "symbolic", {f32({n, m}), i64({n})}, {{"dim", 1}, {"batch_dim", 0}}, 8, {{"n", 5}, {"m", 7}});
 }
 
 // ---- records
@@ -199,7 +189,7 @@ ArgDef indices_arg(std::string_view name, std::string_view doc, Arity arity = Ar
   return {name, doc, index_types, arity, /*same_dtype=*/false};
 }
 
-const Op records[] = {
+const Op picking_records[] = {
     {{.name = "index",
       .doc =
           "y[k] = x[indices[0][k], indices[1][k], ...], for each index k of the indices: they stand for as many dims "
@@ -251,6 +241,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> picking_ops() { return records; }
+std::span<const Op> picking_ops() { return picking_records; }
 
 }  // namespace kiln::ops

@@ -105,7 +105,7 @@ constexpr Chosen bounds_chosen[] = {{"min", -0.5}, {"max", 2.5}};
 constexpr Chosen threshold_chosen[] = {{"threshold", -1.0}, {"value", 20.0}};
 constexpr Chosen lambda_chosen[] = {{"lambda", 1.5}};
 
-const Op records[] = {
+const Op piecewise_records[] = {
     unary("relu6", "min(max(x, 0), 6).", float_types,
           {.lower = lower_by<[](LowerContext &, const Term &x) { return relu6(x); }>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return relu6_of(x); }>,
@@ -186,6 +186,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> piecewise_ops() { return records; }
+std::span<const Op> piecewise_ops() { return piecewise_records; }
 
 }  // namespace kiln::ops

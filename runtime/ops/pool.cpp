@@ -286,7 +286,7 @@ Op avg_pool(std::string_view name) {
                       .samples = [](SampleSink &out) { samples_avg_pool(out, n); }});
 }
 
-const Op records[] = {
+const Op pool_records[] = {
     max_pool<1>("max_pool1d"),
     max_pool<2>("max_pool2d"),
     max_pool<3>("max_pool3d"),
@@ -306,6 +306,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> pool_ops() { return records; }
+std::span<const Op> pool_ops() { return pool_records; }
 
 }  // namespace kiln::ops

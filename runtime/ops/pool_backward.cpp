@@ -49,7 +49,7 @@ Status decompose_max(DecomposeContext &c) {
   return g.give({scattered(g, "scatter_add", type, shape, index, source)});
 }
 
-Status reference_max(ReferenceContext &c) {
+Status reference_max_backward(ReferenceContext &c) {
   const RefTensor &dy = *c.inputs[1];
   RefTensor &dx = c.results[0];
   const int64_t pooled = std::max<int64_t>(count_of(std::span(dy.shape).subspan(2)), 1);
@@ -293,7 +293,7 @@ Op max_pool_backward(std::string_view name, bool is_adaptive = false) {
                   : "The gradient of a max_pool's x, by the places that max_pool_with_indices gives.",
       n, {size_of_x()}, infer_max,
       {.decompose = decompose_max,
-       .reference = reference_max,
+       .reference = reference_max_backward,
        .gradient = through_decomposition(),
        .samples = [](SampleSink &out) { samples_max(out, n); }});
   op.args.insert(op.args.begin(), {"indices", "the pool's, of dy's shape; the largest i64: nowhere", dtypes(DType::i64),
@@ -317,7 +317,7 @@ Op adaptive_avg_pool_backward(std::string_view name) {
                           .samples = [](SampleSink &out) { samples_adaptive_avg(out, n); }});
 }
 
-const Op records[] = {
+const Op pool_backward_records[] = {
     max_pool_backward<1>("max_pool1d_backward"),
     max_pool_backward<2>("max_pool2d_backward"),
     max_pool_backward<3>("max_pool3d_backward"),
@@ -334,6 +334,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> pool_backward_ops() { return records; }
+std::span<const Op> pool_backward_ops() { return pool_backward_records; }
 
 }  // namespace kiln::ops

@@ -183,7 +183,7 @@ void samples_dequantize(SampleSink &out) {
 
 // ---- records
 
-const Op records[] = {
+const Op quantization_records[] = {
     {{.name = "dequantize",
       .doc = "(weight - zeros) * scales: weights of 8 or 4 bits as floats. Computed in f32 and rounded once; what "
              "multiplies by it (matmul, linear, convolutions) or looks rows up (embedding) unpacks it where it "
@@ -210,6 +210,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> quantization_ops() { return records; }
+std::span<const Op> quantization_ops() { return quantization_records; }
 
 }  // namespace kiln::ops

@@ -210,7 +210,7 @@ void samples_fake_quantize(SampleSink &out) {
 constexpr std::string_view scales_of_x =
     "above 0, [dim axis of x]; with groups x's shape, but dim axis is how many groups there are; []: all share it";
 
-const Op records[] = {
+const Op quantizing_records[] = {
     {{.name = "quantize",
       .doc = "round(x / scales) + zeros, clamped to what numbers of 8 or 4 bits hold: what dequantize, with the same "
              "attributes, gives back. Halves are rounded to even, NaN is 0. Computed in f32, of f64 in f64; PyTorch "
@@ -256,6 +256,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> quantizing_ops() { return records; }
+std::span<const Op> quantizing_ops() { return quantizing_records; }
 
 }  // namespace kiln::ops

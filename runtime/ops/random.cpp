@@ -294,7 +294,7 @@ Status infer_bernoulli(InferContext &c) {
 }
 // ---- samples
 
-void samples_bits(SampleSink &out) {
+void samples_random_bits(SampleSink &out) {
   for (const DType dtype :
        {DType::u32, DType::u64, DType::i32, DType::i64, DType::u16, DType::i16, DType::u8, DType::i8})
     keyed_sample(out, name_of(dtype).data(), {}, {{"dtype", dtype}, {"shape", AttrValue(Shape{3, 11})}}, true);
@@ -341,7 +341,7 @@ std::vector<AttrDef> made_of(DType dtype, std::vector<AttrDef> more) {
   return more;
 }
 
-const Op records[] = {
+const Op random_records[] = {
     {{.name = "random_bits",
       .doc =
           "Random bits by Philox 4x32-10, the same on every backend: element i is word i % 4 of block counter + i / 4; "
@@ -351,7 +351,7 @@ const Op records[] = {
       .result_names = {"y"},
       .attrs = made_of(DType::u32, {}),
       .infer = infer_bits},
-     {.lower = lower_bits, .reference = reference_bits, .gradient = gives_integers, .samples = samples_bits}},
+     {.lower = lower_bits, .reference = reference_bits, .gradient = gives_integers, .samples = samples_random_bits}},
     {{.name = "uniform",
       .doc = "Random numbers of low <= y < high, the same on every backend: 24 of random_bits' upper bits, of f64 53. "
              "n elements use up n / 4 counters, of f64 n / 2. Where low + u * (high - low) is rounded, or the dtype "
@@ -398,6 +398,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> random_ops() { return records; }
+std::span<const Op> random_ops() { return random_records; }
 
 }  // namespace kiln::ops

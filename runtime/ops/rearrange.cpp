@@ -95,52 +95,48 @@ constexpr auto place_repeated = [](const auto &c, auto, auto &index) {
 
 // ---- samples
 
-void sample(SampleSink &out, const char *name, Shape x, AttrMap attrs, std::map<std::string, int64_t> sizes = {}) {
-  out.push_back(sample_of(name, std::move(x), std::move(attrs), std::move(sizes)));
-}
-
 void samples_flip(SampleSink &out) {
   const Dim n = sym("n");
-  sample(out, "vector", {257}, {{"dims", ints({0})}});
-  sample(out, "columns", {7, 33}, {{"dims", ints({-1})}});
-  sample(out, "rows", {7, 33}, {{"dims", ints({0})}});
-  sample(out, "both", {5, 3, 17}, {{"dims", ints({2, 0})}});
-  sample(out, "none", {5, 3}, {{"dims", ints({})}});
-  sample(out, "empty", {0, 3}, {{"dims", ints({0, 1})}});
-  sample(out, "symbolic", {n, 3}, {{"dims", ints({0})}}, {{"n", 9}});
+  add_sample(out, "vector", {257}, {{"dims", ints({0})}});
+  add_sample(out, "columns", {7, 33}, {{"dims", ints({-1})}});
+  add_sample(out, "rows", {7, 33}, {{"dims", ints({0})}});
+  add_sample(out, "both", {5, 3, 17}, {{"dims", ints({2, 0})}});
+  add_sample(out, "none", {5, 3}, {{"dims", ints({})}});
+  add_sample(out, "empty", {0, 3}, {{"dims", ints({0, 1})}});
+  add_sample(out, "symbolic", {n, 3}, {{"dims", ints({0})}}, {{"n", 9}});
 }
 void samples_roll(SampleSink &out) {
   const Dim n = sym("n");
-  sample(out, "vector", {257}, {{"dims", ints({0})}, {"shifts", ints({3})}});
-  sample(out, "back", {7, 33}, {{"dims", ints({-1})}, {"shifts", ints({-5})}});
-  sample(out, "both", {5, 17}, {{"dims", ints({0, 1})}, {"shifts", ints({2, 16})}});
-  sample(out, "around", {5, 3}, {{"dims", ints({0})}, {"shifts", ints({-12})}});
-  sample(out, "none", {5, 3}, {{"dims", ints({})}, {"shifts", ints({})}});
-  sample(out, "empty", {0, 3}, {{"dims", ints({0})}, {"shifts", ints({1})}});
-  sample(out, "symbolic", {n, 3}, {{"dims", ints({0})}, {"shifts", ints({4})}}, {{"n", 9}});
+  add_sample(out, "vector", {257}, {{"dims", ints({0})}, {"shifts", ints({3})}});
+  add_sample(out, "back", {7, 33}, {{"dims", ints({-1})}, {"shifts", ints({-5})}});
+  add_sample(out, "both", {5, 17}, {{"dims", ints({0, 1})}, {"shifts", ints({2, 16})}});
+  add_sample(out, "around", {5, 3}, {{"dims", ints({0})}, {"shifts", ints({-12})}});
+  add_sample(out, "none", {5, 3}, {{"dims", ints({})}, {"shifts", ints({})}});
+  add_sample(out, "empty", {0, 3}, {{"dims", ints({0})}, {"shifts", ints({1})}});
+  add_sample(out, "symbolic", {n, 3}, {{"dims", ints({0})}, {"shifts", ints({4})}}, {{"n", 9}});
 }
 void samples_tile(SampleSink &out) {
   const Dim n = sym("n");
-  sample(out, "vector", {33}, {{"repeats", AttrValue(Shape{3})}});
-  sample(out, "matrix", {5, 7}, {{"repeats", AttrValue(Shape{2, 3})}});
-  sample(out, "new_dims", {5}, {{"repeats", AttrValue(Shape{2, 1, 3})}});
-  sample(out, "scalar", {}, {{"repeats", AttrValue(Shape{4})}});
-  sample(out, "to_nothing", {5, 3}, {{"repeats", AttrValue(Shape{0, 2})}});
-  sample(out, "of_nothing", {0, 3}, {{"repeats", AttrValue(Shape{2, 2})}});
-  sample(out, "symbolic", {n, 3}, {{"repeats", AttrValue(Shape{2, n})}}, {{"n", 3}});
+  add_sample(out, "vector", {33}, {{"repeats", AttrValue(Shape{3})}});
+  add_sample(out, "matrix", {5, 7}, {{"repeats", AttrValue(Shape{2, 3})}});
+  add_sample(out, "new_dims", {5}, {{"repeats", AttrValue(Shape{2, 1, 3})}});
+  add_sample(out, "scalar", {}, {{"repeats", AttrValue(Shape{4})}});
+  add_sample(out, "to_nothing", {5, 3}, {{"repeats", AttrValue(Shape{0, 2})}});
+  add_sample(out, "of_nothing", {0, 3}, {{"repeats", AttrValue(Shape{2, 2})}});
+  add_sample(out, "symbolic", {n, 3}, {{"repeats", AttrValue(Shape{2, n})}}, {{"n", 3}});
 }
 void samples_repeat_interleave(SampleSink &out) {
   const Dim n = sym("n");
-  sample(out, "vector", {33}, {{"repeats", 3}, {"dim", 0}});
-  sample(out, "rows", {5, 17}, {{"repeats", 2}, {"dim", -2}});
-  sample(out, "columns", {5, 17}, {{"repeats", 4}, {"dim", 1}});
-  sample(out, "once", {5}, {{"repeats", 1}, {"dim", 0}});
-  sample(out, "never", {5, 3}, {{"repeats", 0}, {"dim", 0}});
-  sample(out, "symbolic", {3, n}, {{"repeats", 2}, {"dim", 1}}, {{"n", 5}});
+  add_sample(out, "vector", {33}, {{"repeats", 3}, {"dim", 0}});
+  add_sample(out, "rows", {5, 17}, {{"repeats", 2}, {"dim", -2}});
+  add_sample(out, "columns", {5, 17}, {{"repeats", 4}, {"dim", 1}});
+  add_sample(out, "once", {5}, {{"repeats", 1}, {"dim", 0}});
+  add_sample(out, "never", {5, 3}, {{"repeats", 0}, {"dim", 0}});
+  add_sample(out, "symbolic", {3, n}, {{"repeats", 2}, {"dim", 1}}, {{"n", 5}});
 }
 // ---- records
 
-const Op records[] = {
+const Op rearrange_records[] = {
     moving(
         "flip", "The elements in reverse order along dims.", "any shape", {list("dims", "of x, each once")}, infer_flip,
         {.lower = lower_places<place_flipped>, .reference = reference_places<place_flipped>, .samples = samples_flip}),
@@ -160,6 +156,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> rearrange_ops() { return records; }
+std::span<const Op> rearrange_ops() { return rearrange_records; }
 
 }  // namespace kiln::ops

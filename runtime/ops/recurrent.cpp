@@ -276,7 +276,7 @@ Op recurrent(std::string_view name, std::string_view doc, std::string_view weigh
            .samples = samples}};
 }
 
-const Op records[] = {
+const Op recurrent_records[] = {
     recurrent(
         "rnn",
         "h = activation(w_ih x + b_ih + w_hh h + b_hh) along T. The results: h of each element of the last layer, "
@@ -304,6 +304,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> recurrent_ops() { return records; }
+std::span<const Op> recurrent_ops() { return recurrent_records; }
 
 }  // namespace kiln::ops

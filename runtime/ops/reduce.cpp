@@ -9,7 +9,7 @@ namespace {
 
 using kernel::Core;
 
-Status infer_accumulation(InferContext &c) {
+Status infer_reduce_accumulation(InferContext &c) {
   KILN_TRY(infer_reduce(c));
   return accumulate_as_asked(c);
 }
@@ -154,7 +154,7 @@ void samples_with_identity(SampleSink &out) {
   out.push_back({.name = "integers", .inputs = {i64({5, 7})}, .attrs = {{"dims", ints({0})}}});
   out.push_back({.name = "integers_over_nothing", .inputs = {i64({0, 7})}, .attrs = {{"dims", ints({0})}}});
 }
-void samples_accumulation(SampleSink &out) {
+void samples_reduce_accumulation(SampleSink &out) {
   samples_with_identity(out);
   out.push_back({.name = "booleans_counted",
                  .inputs = {boolean({9, 33})},
@@ -195,7 +195,8 @@ void samples_argmax(SampleSink &out) {
 
 // One whose result may have another dtype, in which it is then computed.
 Op accumulation(std::string_view name, std::string_view doc, OpMeaning meaning) {
-  return reduction(name, doc, comparable_types, reduce_attrs_and({accumulation_dtype()}), infer_accumulation, meaning);
+  return reduction(name, doc, comparable_types, reduce_attrs_and({accumulation_dtype()}), infer_reduce_accumulation,
+                   meaning);
 }
 
 void samples_argmin(SampleSink &out) {
@@ -237,17 +238,17 @@ Op extreme(std::string_view name, std::string_view doc, OpMeaning meaning) {
   op.result_names = {"values", "indices"};
   return op;
 }
-const Op records[] = {
+const Op reduce_records[] = {
     accumulation("sum", "The sum; 0 over no elements; integers wrap.",
                  {.lower = lower_reduce<Core::add>,
                   .reference = reference_sum,
                   .gradient = by_rule("x"),
-                  .samples = samples_accumulation}),
+                  .samples = samples_reduce_accumulation}),
     accumulation("prod", "The product; 1 over no elements; integers wrap.",
                  {.lower = lower_reduce<Core::mul>,
                   .reference = reference_prod,
                   .gradient = by_rule("x"),
-                  .samples = samples_accumulation}),
+                  .samples = samples_reduce_accumulation}),
     reduction("max", "The largest element, NaN if one is; the least value of the dtype over no elements.",
               numeric_types, reduce_attrs(), infer_reduce,
               {.lower = lower_reduce<Core::max>,
@@ -295,6 +296,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> reduce_ops() { return records; }
+std::span<const Op> reduce_ops() { return reduce_records; }
 
 }  // namespace kiln::ops

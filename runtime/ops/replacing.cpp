@@ -143,8 +143,8 @@ void samples_masked_fill(SampleSink &out) {
   out.push_back({.name = "empty", .inputs = {f32({0, 3}), boolean({3}), f32({})}});
   out.push_back({.name = "symbolic", .inputs = {f32({n, 3}), boolean({n, 1}), f32({})}, .sizes = {{"n", 9}}});
 }
-void sample(SampleSink &out, const char *name, Shape x, Shape part, AttrMap attrs,
-            std::map<std::string, int64_t> sizes = {}) {
+void replacing_sample(SampleSink &out, const char *name, Shape x, Shape part, AttrMap attrs,
+                      std::map<std::string, int64_t> sizes = {}) {
   out.push_back({.name = name,
                  .inputs = {f32(std::move(x)), f32(std::move(part))},
                  .attrs = std::move(attrs),
@@ -152,29 +152,29 @@ void sample(SampleSink &out, const char *name, Shape x, Shape part, AttrMap attr
 }
 void samples_slice_scatter(SampleSink &out) {
   const Dim n = sym("n");
-  sample(out, "head", {17, 5}, {7, 5}, {{"dim", 0}, {"start", Dim(0)}, {"end", Dim(7)}});
-  sample(out, "tail", {5, 33}, {5, 17}, {{"dim", -1}, {"start", Dim(16)}, {"end", Dim(33)}});
-  sample(out, "steps", {3, 65}, {3, 21}, {{"dim", 1}, {"start", Dim(1)}, {"end", Dim(64)}, {"step", 3}});
-  sample(out, "from_the_end", {17}, {4}, {{"dim", 0}, {"start", Dim(-5)}, {"end", Dim(-1)}});
-  sample(out, "nothing", {7, 3}, {0, 3}, {{"dim", 0}, {"start", Dim(4)}, {"end", Dim(4)}});
-  sample(out, "whole", {7, 3}, {7, 3}, {{"dim", 1}, {"start", Dim(0)}, {"end", Dim(3)}});
-  sample(out, "symbolic", {n, 3}, {n - 1, 3}, {{"dim", 0}, {"start", Dim(1)}, {"end", n}}, {{"n", 9}});
-  sample(out, "reversed", {3, 9}, {3, 9}, {{"dim", 1}, {"start", Dim(-1)}, {"end", Dim(-10)}, {"step", -1}});
-  sample(out, "reversed_steps", {n}, {floor_div(n, 2)}, {{"dim", 0}, {"start", n - 2}, {"end", -1 - n}, {"step", -2}},
-         {{"n", 9}});
+  replacing_sample(out, "head", {17, 5}, {7, 5}, {{"dim", 0}, {"start", Dim(0)}, {"end", Dim(7)}});
+  replacing_sample(out, "tail", {5, 33}, {5, 17}, {{"dim", -1}, {"start", Dim(16)}, {"end", Dim(33)}});
+  replacing_sample(out, "steps", {3, 65}, {3, 21}, {{"dim", 1}, {"start", Dim(1)}, {"end", Dim(64)}, {"step", 3}});
+  replacing_sample(out, "from_the_end", {17}, {4}, {{"dim", 0}, {"start", Dim(-5)}, {"end", Dim(-1)}});
+  replacing_sample(out, "nothing", {7, 3}, {0, 3}, {{"dim", 0}, {"start", Dim(4)}, {"end", Dim(4)}});
+  replacing_sample(out, "whole", {7, 3}, {7, 3}, {{"dim", 1}, {"start", Dim(0)}, {"end", Dim(3)}});
+  replacing_sample(out, "symbolic", {n, 3}, {n - 1, 3}, {{"dim", 0}, {"start", Dim(1)}, {"end", n}}, {{"n", 9}});
+  replacing_sample(out, "reversed", {3, 9}, {3, 9}, {{"dim", 1}, {"start", Dim(-1)}, {"end", Dim(-10)}, {"step", -1}});
+  replacing_sample(out, "reversed_steps", {n}, {floor_div(n, 2)},
+                   {{"dim", 0}, {"start", n - 2}, {"end", -1 - n}, {"step", -2}}, {{"n", 9}});
 }
 void samples_select_scatter(SampleSink &out) {
   const Dim n = sym("n");
-  sample(out, "row", {17, 5}, {5}, {{"dim", 0}, {"index", Dim(3)}});
-  sample(out, "column", {5, 33}, {5}, {{"dim", -1}, {"index", Dim(-1)}});
-  sample(out, "middle", {2, 3, 5}, {2, 5}, {{"dim", 1}, {"index", Dim(0)}});
-  sample(out, "one", {1}, {}, {{"dim", 0}, {"index", Dim(0)}});
-  sample(out, "symbolic", {n, 3}, {3}, {{"dim", 0}, {"index", n - 1}}, {{"n", 9}});
+  replacing_sample(out, "row", {17, 5}, {5}, {{"dim", 0}, {"index", Dim(3)}});
+  replacing_sample(out, "column", {5, 33}, {5}, {{"dim", -1}, {"index", Dim(-1)}});
+  replacing_sample(out, "middle", {2, 3, 5}, {2, 5}, {{"dim", 1}, {"index", Dim(0)}});
+  replacing_sample(out, "one", {1}, {}, {{"dim", 0}, {"index", Dim(0)}});
+  replacing_sample(out, "symbolic", {n, 3}, {3}, {{"dim", 0}, {"index", n - 1}}, {{"n", 9}});
 }
 
 // ---- records
 
-const Op records[] = {
+const Op replacing_records[] = {
     {{.name = "masked_fill",
       .doc = "value where the mask holds, else x.",
       .flags = op_flags::moves,
@@ -216,6 +216,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> replacing_ops() { return records; }
+std::span<const Op> replacing_ops() { return replacing_records; }
 
 }  // namespace kiln::ops

@@ -156,7 +156,7 @@ void samples_reshape(SampleSink &out) {
   out.push_back({.name = "integers", .inputs = {i64({4, 6})}, .attrs = {{"shape", AttrValue(Shape{8, 3})}}});
 }
 
-const Op records[] = {
+const Op reshape_records[] = {
     {{.name = "reshape",
       .doc = "The same elements, in row-major order, in another shape.",
       .flags = op_flags::view,
@@ -187,6 +187,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> reshape_ops() { return records; }
+std::span<const Op> reshape_ops() { return reshape_records; }
 
 }  // namespace kiln::ops

@@ -188,7 +188,7 @@ void samples_weighed(SampleSink &out) {
                            {"symbolic", "n, 2, h, w", "2 * h, w + 2", {}, {{"n", 2}, {"h", 3}, {"w", 4}}},
                            {"smooth_symbolic", "n, 2, h, 4", "h // 2, 3", smooth, {{"n", 1}, {"h", 7}}}});
 }
-void samples_linear(SampleSink &out) {
+void samples_resize_linear(SampleSink &out) {
   samples_weighed(out);
   add_resize_samples(out, {{"sequence", "2, 3, 5", "9"}, {"volume", "1, 2, 2, 3, 2", "3, 3, 4"}});
 }
@@ -216,7 +216,7 @@ Op nearest() {
   return op;
 }
 
-const Op records[] = {
+const Op resize_records[] = {
     {{.name = "resample",
       .doc =
           "Along one dim, weighted sums of elements: y[o] = sum of weights[o, k] * x[indices[o, k]] over k. What has "
@@ -239,7 +239,7 @@ const Op records[] = {
              {.decompose = decompose_weighed,
               .reference = reference_weighed,
               .gradient = through_decomposition(),
-              .samples = samples_linear}),
+              .samples = samples_resize_linear}),
     weighing(
         "resize_cubic",
         "x at other sizes, by Keys' cubics with a = -0.75, or -0.5 with antialias: bicubic of images. What has the "
@@ -252,6 +252,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> resize_ops() { return records; }
+std::span<const Op> resize_ops() { return resize_records; }
 
 }  // namespace kiln::ops

@@ -132,8 +132,8 @@ void samples_linear_backward(SampleSink &out) {
 
 // ---- records
 
-Op backward(std::string_view name, std::string_view doc, std::vector<AttrDef> more, Status (*infer)(InferContext &),
-            OpMeaning meaning) {
+Op resizing_backward(std::string_view name, std::string_view doc, std::vector<AttrDef> more,
+                     Status (*infer)(InferContext &), OpMeaning meaning) {
   return {{.name = name,
            .doc = doc,
            .args = {{"dy", "[N, C, W], [N, C, H, W] or [N, C, D, H, W]", float_types}},
@@ -143,27 +143,29 @@ Op backward(std::string_view name, std::string_view doc, std::vector<AttrDef> mo
           meaning};
 }
 
-const Op records[] = {
-    backward("resize_nearest_backward", "The gradient of resize_nearest's x.",
-             {half_pixel_attr("as resize_nearest has it", false)}, infer_nearest_backward,
-             {.decompose = decompose_nearest_backward,
-              .reference = reference_nearest_backward,
-              .gradient = through_decomposition(),
-              .samples = samples_nearest_backward}),
-    backward("resize_linear_backward", "The gradient of resize_linear's x.", filter_attrs(), infer_weighed_backward,
-             {.decompose = decompose_weighed_backward,
-              .reference = reference_weighed_backward,
-              .gradient = through_decomposition(),
-              .samples = samples_linear_backward}),
-    backward("resize_cubic_backward", "The gradient of resize_cubic's x.", filter_attrs(), infer_weighed_backward,
-             {.decompose = decompose_weighed_backward,
-              .reference = reference_weighed_backward,
-              .gradient = through_decomposition(),
-              .samples = samples_weighed_backward}),
+const Op resize_backward_records[] = {
+    resizing_backward("resize_nearest_backward", "The gradient of resize_nearest's x.",
+                      {half_pixel_attr("as resize_nearest has it", false)}, infer_nearest_backward,
+                      {.decompose = decompose_nearest_backward,
+                       .reference = reference_nearest_backward,
+                       .gradient = through_decomposition(),
+                       .samples = samples_nearest_backward}),
+    resizing_backward("resize_linear_backward", "The gradient of resize_linear's x.", filter_attrs(),
+                      infer_weighed_backward,
+                      {.decompose = decompose_weighed_backward,
+                       .reference = reference_weighed_backward,
+                       .gradient = through_decomposition(),
+                       .samples = samples_linear_backward}),
+    resizing_backward("resize_cubic_backward", "The gradient of resize_cubic's x.", filter_attrs(),
+                      infer_weighed_backward,
+                      {.decompose = decompose_weighed_backward,
+                       .reference = reference_weighed_backward,
+                       .gradient = through_decomposition(),
+                       .samples = samples_weighed_backward}),
 };
 
 }  // namespace
 
-std::span<const Op> resize_backward_ops() { return records; }
+std::span<const Op> resize_backward_ops() { return resize_backward_records; }
 
 }  // namespace kiln::ops

@@ -315,7 +315,7 @@ void samples_unique(SampleSink &out) {
 
 constexpr std::string_view most = "the most that there can be; -1, and at most: as many as there are elements";
 
-const Op records[] = {
+const Op resolving_records[] = {
     {{.name = "resolve",
       .doc =
           "count, as what `symbol` is in shapes and dims from here on: a size that only a run can tell. A run in which "
@@ -374,6 +374,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> resolving_ops() { return records; }
+std::span<const Op> resolving_ops() { return resolving_records; }
 
 }  // namespace kiln::ops

@@ -123,7 +123,7 @@ void samples_rope(SampleSink &out) {
   sample("symbolic_one", {b, 2, t, 8}, {{"interleaved", true}}, {{"b", 1}, {"t", 1}});
 }
 
-const Op records[] = {
+const Op rope_records[] = {
     {{.name = "rope",
       .doc = "Rotates pairs of elements by the position: (x1 cos - x2 sin, x2 cos + x1 sin), angle = position * "
              "theta^(-2i/D). "
@@ -142,6 +142,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> rope_ops() { return records; }
+std::span<const Op> rope_ops() { return rope_records; }
 
 }  // namespace kiln::ops

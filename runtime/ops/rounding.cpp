@@ -25,7 +25,6 @@ Op question(std::string_view name, std::string_view doc, OpMeaning meaning) {
 
 // The element in a type that compares: exact. Integers are looked at as such.
 Term comparable(const Term &x) { return is_small_float(x.type()) ? x.as(DType::f32) : x; }
-bool is_float(const Term &x) { return dtype_info(x.type()).is_float; }
 Term answer(LowerContext &c, bool yes) { return {c.body, c.body.constant(DType::boolean, yes)}; }
 
 // The largest number of a dtype; least: its negative, or the least integer.
@@ -50,11 +49,11 @@ Status infer_nan_to_num(InferContext &c) {
 Status lower_nan_to_num(LowerContext &c) {
   const Term x(c.body, c.load(0)), wide = comparable(x);
   const DType type = x.type();
-  c.body.yield(is_float(x) ? select(wide != wide, c.attr("nan").f64(),
-                                    select(wide == infinity, stand_in(c.attr("posinf").f64(), type),
-                                           select(wide == -infinity, stand_in(c.attr("neginf").f64(), type), x)))
-                                 .value()
-                           : x.value());
+  c.body.yield(x.is_float() ? select(wide != wide, c.attr("nan").f64(),
+                                     select(wide == infinity, stand_in(c.attr("posinf").f64(), type),
+                                            select(wide == -infinity, stand_in(c.attr("neginf").f64(), type), x)))
+                                  .value()
+                            : x.value());
   return {};
 }
 
@@ -81,7 +80,7 @@ void samples_nan_to_num(SampleSink &out) {
                  .given = {{0, f32_data({5}, {NAN, INFINITY, -INFINITY, 2.f, -0.f})}}});
 }
 
-const Op records[] = {
+const Op rounding_records[] = {
     unary("floor", "The largest integer that is not above x.", float_types,
           {.lower = lower_as<Core::floor>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::floor(x); }>,
@@ -112,14 +111,14 @@ const Op records[] = {
     question("isinf", "Whether x is infinite, of either sign; integers never are.",
              {.lower = [](LowerContext &c) -> Status {
                 const Term x = comparable({c.body, c.load(0)});
-                return c.body.yield((is_float(x) ? abs(x) == infinity : answer(c, false)).value()), Status();
+                return c.body.yield((x.is_float() ? abs(x) == infinity : answer(c, false)).value()), Status();
               },
               .reference = reference_of_numbers<[](ReferenceContext &, auto x) { return std::isinf(double(x)); }>,
               .samples = samples_questions}),
     question("isfinite", "Whether x is neither infinite nor NaN.",
              {.lower = [](LowerContext &c) -> Status {
                 const Term x = comparable({c.body, c.load(0)});
-                return c.body.yield((is_float(x) ? abs(x) < infinity : answer(c, true)).value()), Status();
+                return c.body.yield((x.is_float() ? abs(x) < infinity : answer(c, true)).value()), Status();
               },
               .reference = reference_of_numbers<[](ReferenceContext &, auto x) { return std::isfinite(double(x)); }>,
               .samples = samples_questions}),
@@ -140,6 +139,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> rounding_ops() { return records; }
+std::span<const Op> rounding_ops() { return rounding_records; }
 
 }  // namespace kiln::ops

@@ -16,7 +16,7 @@ bool is_accepted(const Op &op, const Sample &sample) {
          infer(op, sample.inputs, attrs).ok();
 }
 
-TensorData converted(const TensorData &data, DType type) {
+TensorData converted_data(const TensorData &data, DType type) {
   const RefTensor from = to_reference(data);
   RefTensor to{type, from.shape, {}, {}};
   std::vector<double> values = from.f;
@@ -44,7 +44,7 @@ std::optional<Sample> retyped(const Op &op, Sample sample, DType type, DType fro
     if (sample.inputs[k].dtype != from) continue;
     sample.inputs[k].dtype = type;
     if (const auto given = sample.given.find(k); given != sample.given.end())
-      given->second = converted(given->second, type);
+      given->second = converted_data(given->second, type);
   }
   for (auto &[name, value] : sample.attrs)
     if (value.kind() == AttrKind::dtype && value.dtype() == from) value = type;

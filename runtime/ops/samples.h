@@ -22,6 +22,21 @@ inline Sample sample_of(const char *name, Shape x, AttrMap attrs, std::map<std::
   return {.name = name, .inputs = {f32(std::move(x))}, .attrs = std::move(attrs), .sizes = std::move(sizes)};
 }
 
+inline void add_sample(SampleSink &out, const char *name, Shape x, AttrMap attrs,
+                       std::map<std::string, int64_t> sizes = {}) {
+  out.push_back(sample_of(name, std::move(x), std::move(attrs), std::move(sizes)));
+}
+// Whose integers are indices, below `size`.
+inline void add_index_sample(SampleSink &out, std::string name, std::vector<TensorType> inputs, AttrMap attrs,
+                             int64_t size, std::map<std::string, int64_t> sizes = {}) {
+  out.push_back({.name = std::move(name),
+                 .inputs = std::move(inputs),
+                 .attrs = std::move(attrs),
+                 .sizes = std::move(sizes),
+                 .int_low = 0,
+                 .int_high = size});
+}
+
 // Values for Sample::given.
 template <class T>
 TensorData tensor_of(DType dtype, std::vector<int64_t> shape, const std::vector<T> &values) {

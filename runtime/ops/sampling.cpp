@@ -184,7 +184,7 @@ void samples_dropout(SampleSink &out) {
 
 // ---- records
 
-const Op records[] = {
+const Op sampling_records[] = {
     {{.name = "multinomial",
       .doc =
           "For each row of weights indices into it, each as likely as its weight is of their sum. With replacement the "
@@ -229,6 +229,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> sampling_ops() { return records; }
+std::span<const Op> sampling_ops() { return sampling_records; }
 
 }  // namespace kiln::ops

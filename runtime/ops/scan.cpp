@@ -151,7 +151,7 @@ void samples_scan(SampleSink &out) {
        .attrs = {{"body_graph", small_graph(inside, {}, outputs)}, {"carried", static_cast<int64_t>(types)}}});
 }
 
-const Op records[] = {
+const Op scan_records[] = {
     {{.name = "scan",
       .doc =
           "A graph applied turn after turn. In turn t body_graph is given the carried operands, element t along dim 0 "
@@ -180,7 +180,7 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> scan_ops() { return records; }
+std::span<const Op> scan_ops() { return scan_records; }
 
 }  // namespace kiln::ops
 

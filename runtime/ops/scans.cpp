@@ -9,18 +9,18 @@ namespace {
 
 using kernel::Core;
 
-Status infer_scan(InferContext &c) {
+Status infer_running(InferContext &c) {
   const TensorType &x = c.inputs[0];
   KILN_TRY(c.axis(c.attr("dim").i64(), x.rank(), "dim").take_status());
   c.results = {make_type(x.dtype, x.dims)};
   return {};
 }
-Status infer_accumulation(InferContext &c) {
-  KILN_TRY(infer_scan(c));
+Status infer_running_accumulation(InferContext &c) {
+  KILN_TRY(infer_running(c));
   return accumulate_as_asked(c);
 }
 Status infer_running_extreme(InferContext &c) {
-  KILN_TRY(infer_scan(c));
+  KILN_TRY(infer_running(c));
   c.results.push_back(make_type(DType::i64, c.inputs[0].dims));
   return {};
 }
@@ -179,7 +179,7 @@ void scan_samples(SampleSink &out) {
   sample("symbolic", {n, m}, 1, {{"n", 5}, {"m", 33}});
   sample("symbolic_none", {n, m}, 0, {{"n", 0}, {"m", 7}});
 }
-void samples_accumulation(SampleSink &out) {
+void samples_running_accumulation(SampleSink &out) {
   scan_samples(out);
   out.push_back({.name = "integers", .inputs = {i64({5, 17})}, .attrs = {{"dim", 0}}});
   out.push_back(
@@ -192,7 +192,7 @@ void samples_accumulation(SampleSink &out) {
 }
 void samples_cumsum(SampleSink &out) {
   const Dim n = sym("n");
-  samples_accumulation(out);
+  samples_running_accumulation(out);
   out.push_back({.name = "vector", .inputs = {f32({257})}, .attrs = {{"dim", 0}}, .low = -1.5, .high = 1.5});
   for (const bool exclusive : {false, true}) {
     const AttrMap attrs = {{"dim", 1}, {"exclusive", exclusive}, {"reverse", true}};
@@ -235,7 +235,7 @@ Op running_extreme(std::string_view name, std::string_view doc, OpMeaning meanin
           meaning};
 }
 
-const Op records[] = {
+const Op scans_records[] = {
     {{.name = "cumsum",
       .doc = "Running sums along a dim, each with its element: y[i] = x[0] + ... + x[i]; integers wrap.",
       .version = 2,
@@ -244,7 +244,7 @@ const Op records[] = {
       .attrs = {dim_attr("the dim to go along"), accumulation_dtype(),
                 flag("exclusive", "each without its element", false),
                 flag("reverse", "from the last to the first", false)},
-      .infer = infer_accumulation},
+      .infer = infer_running_accumulation},
      {.lower = lower_accumulation<Core::add>,
       .reference = reference_accumulation<Core::add>,
       .gradient = by_rule("x"),
@@ -254,11 +254,11 @@ const Op records[] = {
       .args = {{"x", "at least one dim", comparable_types}},
       .result_names = {"y"},
       .attrs = {dim_attr("the dim to go along"), accumulation_dtype()},
-      .infer = infer_accumulation},
+      .infer = infer_running_accumulation},
      {.lower = lower_accumulation<Core::mul>,
       .reference = reference_accumulation<Core::mul>,
       .gradient = by_rule("x"),
-      .samples = samples_accumulation}},
+      .samples = samples_running_accumulation}},
     running_extreme(
         "cummax", "The largest element so far along a dim, NaN from the first NaN on; and the index of the last of it.",
         {.lower = lower_running_extreme<true>,
@@ -277,7 +277,7 @@ const Op records[] = {
       .args = {{"x", "at least one dim", float_types}},
       .result_names = {"y"},
       .attrs = {dim_attr("the dim to go along")},
-      .infer = infer_scan},
+      .infer = infer_running},
      {.lower = lower_logcumsumexp,
       .reference = reference_logcumsumexp,
       .gradient = by_rule("x"),
@@ -286,6 +286,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> scans_ops() { return records; }
+std::span<const Op> scans_ops() { return scans_records; }
 
 }  // namespace kiln::ops

@@ -191,7 +191,7 @@ Op at_indices(std::string_view name, std::string_view doc, uint32_t flags, DType
            .samples = samples_index_put}};
 }
 
-const Op records[] = {
+const Op scatter_records[] = {
     at_one_dim("scatter",
                "x, with source[..., k, ...] at y[..., index[..., k, ...], ...]. Of two for one element the last "
                "in row-major order stays.",
@@ -223,6 +223,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> scatter_ops() { return records; }
+std::span<const Op> scatter_ops() { return scatter_records; }
 
 }  // namespace kiln::ops

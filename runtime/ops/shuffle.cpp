@@ -91,7 +91,7 @@ Op shuffle(std::string_view name, std::string_view doc, std::string_view x, Stat
                 infer, meaning);
 }
 
-const Op records[] = {
+const Op shuffle_records[] = {
     shuffle(
         "pixel_shuffle", "Channels as blocks of pixels: [..., C, H f, W f].", "[..., C f^2, H, W]", infer_shuffle<true>,
         {.decompose = decompose_shuffle<true>, .reference = reference_shuffle<true>, .samples = samples_pixel_shuffle}),
@@ -104,6 +104,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> shuffle_ops() { return records; }
+std::span<const Op> shuffle_ops() { return shuffle_records; }
 
 }  // namespace kiln::ops

@@ -76,7 +76,7 @@ void samples_softplus(SampleSink &out) {
                  .given = {{0, f32_data({3}, {500.f, -500.f, 90.f})}}});
 }
 
-const Op records[] = {
+const Op smooth_records[] = {
     with_infer(unary("elu", "x above 0, else alpha (exp(x) - 1).", float_types,
                      {.lower = lower_by<[](LowerContext &c, const Term &x) {
                         return select(x > 0, x, expm1(x) * c.attr("alpha").f64());
@@ -131,6 +131,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> smooth_ops() { return records; }
+std::span<const Op> smooth_ops() { return smooth_records; }
 
 }  // namespace kiln::ops

@@ -84,7 +84,7 @@ void samples_softmax(SampleSink &out) {
        .given = {{0, f32_data({3, 3}, {-INFINITY, 1.f, 2.f, NAN, 1.f, 2.f, -INFINITY, -INFINITY, -INFINITY})}}});
 }
 
-const Op records[] = {
+const Op softmax_records[] = {
     {{.name = "softmax",
       .doc = "exp(x) divided by its sum along a dim; NaN where all of x is -inf.",
       .args = {{"x", "at least one dim", float_types}},
@@ -110,6 +110,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> softmax_ops() { return records; }
+std::span<const Op> softmax_ops() { return softmax_records; }
 
 }  // namespace kiln::ops

@@ -115,7 +115,7 @@ Status decompose_norm(DecomposeContext &c) {
   if (p == 2) return g.give({g("sqrt", {sum(g("mul", {x, x}))})});
   return g.give({g("pow", {sum(g("pow", {size, g.number(x, p)})), g.number(x, 1 / p)})});
 }
-constexpr auto norm_of = [](ReferenceContext &c, const auto &group) {
+constexpr auto norm_of_group = [](ReferenceContext &c, const auto &group) {
   using Wide = std::decay_t<decltype(group)>::value_type;
   const double p = c.attr("p").f64();
   Wide most = 0, least = static_cast<Wide>(infinity), sum = 0;
@@ -141,7 +141,7 @@ void over_nothing(SampleSink &out) {
                  .attrs = {{"dims", ints({1})}},
                  .sizes = {{"n", 0}}});
 }
-void samples_logic(SampleSink &out) {
+void samples_any_and_all(SampleSink &out) {
   const Dim n = sym("n");
   reduction_samples(out);
   over_nothing(out);
@@ -195,7 +195,7 @@ const AttrDef correction = {.name = "correction",
                             .kind = AttrKind::f64,
                             .fallback = 1.0};
 
-const Op records[] = {
+const Op statistics_records[] = {
     reduction("any", "Whether an element is not 0; NaN is not. False over no elements.", comparable_types,
               reduce_attrs(), infer_logic,
               {.decompose = decompose_logic<true>,
@@ -204,7 +204,7 @@ const Op records[] = {
                },
                                                 /*of_floats=*/false>,
                .gradient = gives_booleans,
-               .samples = samples_logic}),
+               .samples = samples_any_and_all}),
     reduction("all", "Whether no element is 0; NaN is not. True over no elements.", comparable_types, reduce_attrs(),
               infer_logic,
               {.decompose = decompose_logic<false>,
@@ -213,7 +213,7 @@ const Op records[] = {
                },
                                                 /*of_floats=*/false>,
                .gradient = gives_booleans,
-               .samples = samples_logic}),
+               .samples = samples_any_and_all}),
     reduction("var", "The mean square distance from the mean, over n - correction; NaN where that is not above 0.",
               float_types, reduce_attrs_and({correction}), infer_var,
               {.decompose = decompose_var,
@@ -238,13 +238,13 @@ const Op records[] = {
               reduce_attrs_and({{.name = "p", .doc = "the exponent", .kind = AttrKind::f64, .fallback = 2.0}}),
               infer_norm,
               {.decompose = decompose_norm,
-               .reference = reference_of_groups<norm_of>,
+               .reference = reference_of_groups<norm_of_group>,
                .gradient = by_rule("x", Ties::even),
                .samples = samples_norm}),
 };
 
 }  // namespace
 
-std::span<const Op> statistics_ops() { return records; }
+std::span<const Op> statistics_ops() { return statistics_records; }
 
 }  // namespace kiln::ops

@@ -13,7 +13,7 @@ Status reference_token(ReferenceContext &) { return {}; }  // it has no elements
 
 void samples_token(SampleSink &) {}  // nothing that a call could be given
 
-const Op records[] = {
+const Op tokens_records[] = {
     {{.name = "token",
       .doc = "A token: ops with an effect take one last and yield one last, and come after the one whose token they "
              "take. This one comes after all that its operands come after; without any it begins an order.",
@@ -26,6 +26,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> token_ops() { return records; }
+std::span<const Op> token_ops() { return tokens_records; }
 
 }  // namespace kiln::ops

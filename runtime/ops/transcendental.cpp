@@ -58,7 +58,7 @@ void samples_of_powers(SampleSink &out) {
                            {1, f32_data({5}, {999.f, -1001.f, -100.f, 3e38f, 3e38f})}}});
 }
 
-const Op records[] = {
+const Op transcendental_records[] = {
     unary("exp2", "2 to the power x.", float_types,
           {.lower = lower_as<Core::exp2>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::exp2(x); }>,
@@ -167,6 +167,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> transcendental_ops() { return records; }
+std::span<const Op> transcendental_ops() { return transcendental_records; }
 
 }  // namespace kiln::ops

@@ -71,7 +71,6 @@ Status infer_transposed(InferContext &c) {
   return infer_bias(c, c.results[0].dims[1], "bias dim 0 and groups * weight dim 1");
 }
 
-ValueId reshape(Composer &g, ValueId x, Shape shape) { return g("reshape", {x}, {{"shape", std::move(shape)}}); }
 ValueId slice(Composer &g, ValueId x, size_t dim, const Dim &start, const Dim &end) {
   return g("slice", {x}, {{"dim", static_cast<int64_t>(dim)}, {"start", start}, {"end", end}});
 }
@@ -90,9 +89,9 @@ ValueId in_parts(Composer &g, ValueId weight, Shape dims, const std::vector<Spre
     if (spread.dilation > 1) {
       Shape apart = dims;
       apart.insert(apart.begin() + static_cast<ptrdiff_t>(d) + 1, 1);
-      weight = pad_end(g, reshape(g, weight, apart), rank + 1, d + 1, spread.dilation - 1);
+      weight = pad_end(g, g.reshape(weight, apart), rank + 1, d + 1, spread.dilation - 1);
       dims[d] = dims[d] * spread.dilation;
-      weight = slice(g, reshape(g, weight, dims), d, 0, spread.extent());
+      weight = slice(g, g.reshape(weight, dims), d, 0, spread.extent());
     }
     dims[d] = spread.parts() * spread.stride;
     if (const int64_t missing = spread.parts() * spread.stride - spread.extent())
@@ -134,12 +133,12 @@ Status decompose_transposed(DecomposeContext &c) {
   for (size_t d = 0; d < n; ++d) order.push_back(static_cast<int64_t>(3 + 2 * d));
   phases.insert(phases.end(), sizes.begin(), sizes.end());
 
-  ValueId weight = reshape(g, in_parts(g, c.node.inputs[1], dims, spreads), split);
-  weight = reshape(g, g("permute", {weight}, {{"dims", ints(std::move(order))}}), joined);
+  ValueId weight = g.reshape(in_parts(g, c.node.inputs[1], dims, spreads), split);
+  weight = g.reshape(g("permute", {weight}, {{"dims", ints(std::move(order))}}), joined);
   weight = g("flip", {weight}, {{"dims", ints(std::move(space))}});
   ValueId y = g(str_cat("correlate", n, "d"), {c.node.inputs[0], weight},
                 {{"padding", padding_as(rows)}, {"dilation", ints(std::move(steps))}, {"groups", groups}});
-  y = reshape(g, g("permute", {reshape(g, y, phases)}, {{"dims", ints(std::move(place))}}), result);
+  y = g.reshape(g("permute", {g.reshape(y, phases)}, {{"dims", ints(std::move(place))}}), result);
   for (size_t d = 0; d < n; ++d) {
     const Dim begin = spreads[d].padding.before - spreads[d].stride * (spreads[d].reach() - rows[d].before);
     y = slice(g, y, 2 + d, begin, begin + spreads[d].result_size(x[2 + d]));
@@ -148,7 +147,7 @@ Status decompose_transposed(DecomposeContext &c) {
 }
 
 // What meets at a place: of each dim of space the elements of x and of the window, of which all combinations meet.
-std::vector<Tap> taps_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
+std::vector<Tap> transposed_taps_at(const ReferenceContext &c, const std::vector<int64_t> &at) {
   const std::vector<int64_t> size(c.inputs[0]->shape.begin() + 2, c.inputs[0]->shape.end());
   const std::vector<int64_t> window(c.inputs[1]->shape.begin() + 2, c.inputs[1]->shape.end());
   const std::vector<Spread> spreads = spreads_of(c.attrs, window);
@@ -170,7 +169,7 @@ std::vector<Tap> taps_at(const ReferenceContext &c, const std::vector<int64_t> &
   return taps;
 }
 Status reference_transposed(ReferenceContext &c) {
-  return reference_of_taps(c, taps_at, /*weight_begins_with_inputs=*/true);
+  return reference_of_taps(c, transposed_taps_at, /*weight_begins_with_inputs=*/true);
 }
 
 // ---- samples
@@ -222,11 +221,11 @@ Op transposed(std::string_view name) {
        .samples = [](SampleSink &out) { samples_transposed(out, n); }});
 }
 
-const Op records[] = {transposed<1>("conv_transpose1d"), transposed<2>("conv_transpose2d"),
-                      transposed<3>("conv_transpose3d")};
+const Op transposed_convolution_records[] = {transposed<1>("conv_transpose1d"), transposed<2>("conv_transpose2d"),
+                                             transposed<3>("conv_transpose3d")};
 
 }  // namespace
 
-std::span<const Op> transposed_convolution_ops() { return records; }
+std::span<const Op> transposed_convolution_ops() { return transposed_convolution_records; }
 
 }  // namespace kiln::ops

@@ -16,7 +16,9 @@ void samples_periodic(SampleSink &out) {
 void samples_positive(SampleSink &out) {
   unary_samples(out, 0.01, 50, {1.f, INFINITY, NAN, 1e-30f, 1e30f, 4.f, 0.25f, -1.f, 0.f});
 }
-void samples_nonzero(SampleSink &out) { unary_samples(out, 0.1, 10, {0.f, -0.f, INFINITY, -INFINITY, NAN, -2.f, 3.f}); }
+void samples_without_zero(SampleSink &out) {
+  unary_samples(out, 0.1, 10, {0.f, -0.f, INFINITY, -INFINITY, NAN, -2.f, 3.f});
+}
 void samples_signed(SampleSink &out) {
   samples_line(out);
   out.push_back({.name = "integers", .inputs = {i64({5, 7})}});
@@ -45,7 +47,7 @@ constexpr auto sign = [](ReferenceContext &, auto x) {
   return x > 0 ? T(1) : x < 0 ? T(-1) : x;
 };
 
-const Op records[] = {
+const Op unary_records[] = {
     unary("neg", "-x; integers wrap.", numeric_types,
           {.lower = lower_as<Core::neg>,
            .reference = reference_of_numbers<negative>,
@@ -60,7 +62,7 @@ const Op records[] = {
           {.lower = lower_by<[](LowerContext &, const Term &x) { return 1 / x; }>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return 1 / x; }, In::own>,
            .gradient = by_rule("x"),
-           .samples = samples_nonzero}),
+           .samples = samples_without_zero}),
     unary("sqrt", "The square root; NaN below 0.", float_types,
           {.lower = lower_as<Core::sqrt>,
            .reference = reference_of_floats<[](ReferenceContext &, auto x) { return std::sqrt(x); }, In::own>,
@@ -125,6 +127,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> unary_ops() { return records; }
+std::span<const Op> unary_ops() { return unary_records; }
 
 }  // namespace kiln::ops

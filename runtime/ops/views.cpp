@@ -274,7 +274,7 @@ Op view(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs,
           meaning};
 }
 
-const Op records[] = {
+const Op views_records[] = {
     view("permute", "Reorders dims: dim d of the result is dim dims[d] of x.",
          {{.name = "dims",
            .doc = "a permutation of x's dims",
@@ -319,6 +319,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> view_ops() { return records; }
+std::span<const Op> view_ops() { return views_records; }
 
 }  // namespace kiln::ops

@@ -236,7 +236,7 @@ std::vector<AttrDef> grid_attrs(std::initializer_list<AttrDef> more) {
   return attrs;
 }
 
-const Op records[] = {
+const Op window_columns_records[] = {
     {{.name = "im2col",
       .doc = "The windows that slide over x as columns [N, C * kernel elements, windows]: PyTorch's unfold.",
       .flags = op_flags::moves,
@@ -257,6 +257,6 @@ const Op records[] = {
 
 }  // namespace
 
-std::span<const Op> window_columns_ops() { return records; }
+std::span<const Op> window_columns_ops() { return window_columns_records; }
 
 }  // namespace kiln::ops

@@ -19,7 +19,6 @@ namespace {
 using kernel::Launch;
 using SlotKind = Plan::Slot::Kind;
 using StepKind = Plan::Step::Kind;
-constexpr uint32_t none = StepsToPlace::none;
 
 // What the plans of one compile share.
 struct Shared {
@@ -240,7 +239,9 @@ class Planner {
     return std::none_of(&copy + 1, plan.steps.data() + plan.steps.size(), uses_it);
   }
   // What another piece makes, in memory that it shares with nothing.
-  static bool is_yielded(const StepsToPlace::Tensor &t) { return t.slot == none && t.lies_in == none && !t.constant; }
+  static bool is_yielded(const StepsToPlace::Tensor &t) {
+    return t.slot == StepsToPlace::none && t.lies_in == StepsToPlace::none && !t.constant;
+  }
 
   Status add_part(Scope &outer, const Region &part) {
     const size_t number = shared_.graphs.number_of(outer.lowered, part.graph);
@@ -259,7 +260,7 @@ class Planner {
 
   void add_code(Scope &scope, const LoweredRegion &code, size_t first_launch) {
     const kernel::Fused &fused = code.fused;
-    std::vector<uint32_t> here(fused.tensors.size(), none);  // tensors of the region
+    std::vector<uint32_t> here(fused.tensors.size(), StepsToPlace::none);  // tensors of the region
     const auto meet = [&](std::span<const uint32_t> numbers, std::span<const ValueId> values) {
       for (size_t i = 0; i < numbers.size(); ++i) {
         // Of a scan that is a kernel, operands are dense, as a control node's.
@@ -269,7 +270,7 @@ class Planner {
     meet(code.lowered.inputs, code.region.inputs);
     meet(code.lowered.parameters, code.region.parameters);
     for (uint32_t t = 0; t < fused.tensors.size(); ++t) {
-      if (here[t] == none)
+      if (here[t] == StepsToPlace::none)
         here[t] = add_tensor(fused.tensors[t].dtype, fused.tensors[t].dims, fused.tensors[t].strides);
     }
     for (const Lowered::Constant &constant : code.lowered.constants) {

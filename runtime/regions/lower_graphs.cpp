@@ -78,9 +78,9 @@ Result<LoweredGraph> lower_one(GraphPtr graph, const OpTable &ops, const LowerOp
 }
 
 // Graphs that are lowered, each once.
-class Lowering {
+class GraphLowering {
  public:
-  Lowering(const OpTable &ops, const LowerOptions &options, const LowerPasses &passes)
+  GraphLowering(const OpTable &ops, const LowerOptions &options, const LowerPasses &passes)
       : ops_(ops), options_(options), passes_(passes) {}
 
   Result<LoweredGraphs> run(const GraphPtr &graph) {
@@ -199,7 +199,7 @@ class Lowering {
 
 Result<LoweredGraphs> lower_graphs(const GraphPtr &graph, const OpTable &ops, const LowerOptions &options,
                                    const LowerPasses &passes) {
-  return Lowering(ops, options, passes).run(graph);
+  return GraphLowering(ops, options, passes).run(graph);
 }
 
 Digest digest_of(const LoweredGraphs &graphs) {

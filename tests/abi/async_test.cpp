@@ -25,7 +25,7 @@ struct Integers {
   DLTensor tensor{values.data(), {kDLCPU, 0}, 1, {kDLInt, 64, 1}, &shape, nullptr, 0};
 };
 
-host::Executable compile(kiln_context *context, std::string_view json, std::string_view backend) {
+host::Executable compile_async(kiln_context *context, std::string_view json, std::string_view backend) {
   const host::Graph graph = host::parse(context, json);
   host::Compiled compiled = host::compile(context, graph.get(), [&](kiln_options *options) {
     EXPECT_OK(kiln_options_set_text(options, "backend", 7, backend.data(), backend.size()));
@@ -34,7 +34,7 @@ host::Executable compile(kiln_context *context, std::string_view json, std::stri
   return std::move(compiled.executable);
 }
 
-host::Call make_call(const host::Executable &executable) {
+host::Call async_call(const host::Executable &executable) {
   kiln_call *call = nullptr;
   EXPECT_OK(kiln_call_create(executable.get(), &call));
   return host::Call(call);
@@ -65,8 +65,8 @@ class Async : public testing::TestWithParam<const char *> {
   void SetUp() override { bind_parameter(); }
 
   host::Context context = host::make_context("off", nullptr, 2);
-  host::Executable executable = compile(context.get(), host::small_graph, GetParam());
-  host::Call call = make_call(executable);
+  host::Executable executable = compile_async(context.get(), host::small_graph, GetParam());
+  host::Call call = async_call(executable);
   host::Array w{{2}, {10, 20}};
   host::Array x{{2, 2}, {1, 2, 3, 4}}, y{{2, 2}, {0, 0, 0, 0}};
   const std::vector<float> sum = {11, 22, 13, 24};
@@ -145,8 +145,8 @@ TEST_P(Async, WrongArgumentsAreToldByRun) {
 }
 
 TEST_P(Async, WhatKernelsFindIsToldOnce) {
-  const host::Executable picks = compile(context.get(), gathers, GetParam());
-  const host::Call call_of_it = make_call(picks);
+  const host::Executable picks = compile_async(context.get(), gathers, GetParam());
+  const host::Call call_of_it = async_call(picks);
   const host::Array table({3}, {1, 2, 3}), out({2}, {0, 0});
   Integers bad{{0, 7}}, good{{2, 0}};
   ASSERT_OK(start(call_of_it, {&table.tensor, &bad.tensor, &out.tensor}));
@@ -233,7 +233,7 @@ TEST_P(Async, AForkedChildMakesItsOwnRuns) {
 
 // ---- loops
 
-struct Seen {
+struct SeenByLoop {
   std::vector<std::string> loops;
   std::vector<std::thread::id> threads;
   size_t ends_at = 2;
@@ -247,13 +247,13 @@ class AsyncLoop : public testing::TestWithParam<const char *> {
     sink.kinds = 1u << KILN_EVENT_LOOP;
     sink.user = &seen;
     sink.event = [](void *user, uint32_t, const char *text, uint64_t size) -> int32_t {
-      Seen &all = *static_cast<Seen *>(user);
+      SeenByLoop &all = *static_cast<SeenByLoop *>(user);
       all.loops.emplace_back(text, size);
       all.threads.push_back(std::this_thread::get_id());
       return all.loops.size() >= all.ends_at;
     };
     context = host::make_context("off", &sink);
-    call = make_call(compile(context.get(), host::doubles, GetParam()));
+    call = async_call(compile_async(context.get(), host::doubles, GetParam()));
   }
   void expect_told_here() const {
     ASSERT_GE(seen.loops.size(), 2u);
@@ -261,7 +261,7 @@ class AsyncLoop : public testing::TestWithParam<const char *> {
     for (const std::thread::id thread : seen.threads) EXPECT_EQ(thread, std::this_thread::get_id());
   }
 
-  Seen seen;
+  SeenByLoop seen;
   host::Context context;
   host::Call call;
   host::Array x{{}, {0}}, y{{}, {0}};
@@ -309,7 +309,7 @@ TEST_P(AsyncOp, OneThatIsNotForAnyThreadIsRefusedByName) {
   host::TestOp scale(host::TestOp::runs);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  const host::Call call = make_call(compile(context.get(), scales, GetParam()));
+  const host::Call call = async_call(compile_async(context.get(), scales, GetParam()));
   const host::Array x({3}, {1, 2, 3}), y({3}, {0, 0, 0});
   EXPECT_FAILS(start(call, {&x.tensor, &y.tensor}), KILN_INVALID_ARGUMENT, "op 'host.scale'");
   const DLTensor *args[] = {&x.tensor, &y.tensor};
@@ -328,7 +328,7 @@ TEST_P(AsyncOp, OneForAnyThreadRunsOnKilnsAndItsErrorArrivesInWait) {
   };
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  const host::Call call = make_call(compile(context.get(), scales, GetParam()));
+  const host::Call call = async_call(compile_async(context.get(), scales, GetParam()));
   const host::Array x({3}, {1, 2, 3}), y({3}, {0, 0, 0});
   ASSERT_OK(start(call, {&x.tensor, &y.tensor}));
   poll_until_done(call);
@@ -344,7 +344,7 @@ TEST_P(AsyncOp, OneForAnyThreadRunsOnKilnsAndItsErrorArrivesInWait) {
 
 // ---- misuse: what is done with a run in flight, a row each
 
-struct Row : host::Row {
+struct AsyncRow : host::Row {
   uint32_t code;
   const char *words;
   std::function<kiln_error *(kiln_call *)> misuse;
@@ -353,8 +353,8 @@ struct Row : host::Row {
 const kiln_run_options streams{.struct_size = sizeof streams, .flags = 0, .stream = 7},
     unknown{.struct_size = sizeof unknown, .flags = 4, .stream = 0};
 
-const std::vector<Row> &rows() {
-  static const std::vector<Row> table = {
+const std::vector<AsyncRow> &async_rows() {
+  static const std::vector<AsyncRow> table = {
       {"Bind", KILN_BUSY, "in flight", [](kiln_call *c) { return kiln_call_bind(c, 0, nullptr); }},
       {"BindOwned", KILN_BUSY, "in flight",
        [](kiln_call *c) {
@@ -406,12 +406,12 @@ const std::vector<Row> &rows() {
   return table;
 }
 
-class AsyncMisuse : public testing::TestWithParam<Row> {};
-INSTANTIATE_TEST_SUITE_P(Rows, AsyncMisuse, testing::ValuesIn(rows()), host::name_of_row);
+class AsyncMisuse : public testing::TestWithParam<AsyncRow> {};
+INSTANTIATE_TEST_SUITE_P(Rows, AsyncMisuse, testing::ValuesIn(async_rows()), host::name_of_row);
 
 TEST_P(AsyncMisuse, IsRefusedAndTheRunGoesOn) {
   const host::Context context = host::make_context("off", nullptr, 2);
-  const host::Call call = make_call(compile(context.get(), host::small_graph, "cpu"));
+  const host::Call call = async_call(compile_async(context.get(), host::small_graph, "cpu"));
   host::Array w({2}, {10, 20});
   ASSERT_OK(kiln_call_bind(call.get(), 1, &w.tensor));
   const host::Array x({2, 2}, {1, 2, 3, 4}), y({2, 2}, {0, 0, 0, 0});
@@ -426,7 +426,7 @@ TEST_P(AsyncMisuse, IsRefusedAndTheRunGoesOn) {
 TEST(AsyncOnTheCpu, AStreamIsRefused) {
   const host::Context context = host::make_context();
   for (const char *backend : {"cpu", "reference"}) {
-    const host::Call call = make_call(compile(context.get(), host::scaled(2), backend));
+    const host::Call call = async_call(compile_async(context.get(), host::scaled(2), backend));
     const host::Array x({1}, {1}), y({1}, {0});
     const DLTensor *args[] = {&x.tensor, &y.tensor};
     EXPECT_FAILS(kiln_call_run(call.get(), args, 2, &streams), KILN_INVALID_ARGUMENT,

@@ -8,9 +8,9 @@ namespace {
 
 using host::TestBackend;
 
-constexpr uint8_t no_uuid[16] = {};
+constexpr uint8_t no_backend_uuid[16] = {};
 
-struct Definition : host::Row {
+struct DefinedBackend : host::Row {
   const char *words;
   std::function<void(kiln_backend &)> spoil;
   uint32_t code = KILN_INVALID_ARGUMENT;
@@ -18,13 +18,13 @@ struct Definition : host::Row {
 
 void name_it(kiln_backend &b, std::string_view name) { b.name = name.data(), b.name_size = name.size(); }
 
-const Definition definitions[] = {
+const DefinedBackend backend_definitions[] = {
     {"NoSize", "backend->struct_size is 0; set it to the struct's size", [](kiln_backend &b) { b.struct_size = 0; }},
     {"UnknownFlag", "backend->flags has unknown bits", [](kiln_backend &b) { b.flags = 1u << 20; }},
     {"Reserved", "backend->reserved0 is 3, expected 0", [](kiln_backend &b) { b.reserved0 = 3; }},
     {"SufficesWithoutUuid", "has no effect without backend->uuid", [](kiln_backend &b) { b.uuid = nullptr; }},
     {"UuidWithoutFile", "there is no file to hash", [](kiln_backend &b) { b.flags = 0; }},
-    {"UuidOfZeros", "backend->uuid is all zero", [](kiln_backend &b) { b.uuid = no_uuid; }},
+    {"UuidOfZeros", "backend->uuid is all zero", [](kiln_backend &b) { b.uuid = no_backend_uuid; }},
     {"NoName", "backend->name '' is no name", [](kiln_backend &b) { name_it(b, ""); }},
     {"NameWithADot", "has a dot", [](kiln_backend &b) { name_it(b, "a.b"); }},
     {"NameOfKilns", "is that of one of Kiln's own", [](kiln_backend &b) { name_it(b, "cuda"); }},
@@ -43,7 +43,7 @@ const Definition definitions[] = {
     {"ReleaseWithoutPrepare", "has no effect without backend->prepare", [](kiln_backend &b) { b.prepare = nullptr; }},
 };
 
-class BackendDefinition : public testing::TestWithParam<Definition> {};
+class BackendDefinition : public testing::TestWithParam<DefinedBackend> {};
 
 TEST_P(BackendDefinition, IsRefused) {
   TestBackend ten;
@@ -54,7 +54,7 @@ TEST_P(BackendDefinition, IsRefused) {
   }
   EXPECT_EQ(ten.destroyed, 0);
 }
-INSTANTIATE_TEST_SUITE_P(Backends, BackendDefinition, testing::ValuesIn(definitions), host::name_of_row);
+INSTANTIATE_TEST_SUITE_P(Backends, BackendDefinition, testing::ValuesIn(backend_definitions), host::name_of_row);
 
 TEST(BackendMisuse, NamesAreTakenOnce) {
   TestBackend ten, again;

@@ -13,8 +13,8 @@ constexpr std::string_view plain = R"({"kiln": 1, "inputs": [{"name": "x", "type
   "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "abs", "inputs": ["a"]}],
   "outputs": [{"name": "y", "value": "b"}]})";
 
-host::Compiled compile(kiln_context *context, std::string_view json, const std::string &backend,
-                       const std::function<void(kiln_options *)> &more = {}) {
+host::Compiled compile_on(kiln_context *context, std::string_view json, const std::string &backend,
+                          const std::function<void(kiln_options *)> &more = {}) {
   const host::Graph graph = host::parse(context, json);
   return host::compile(context, graph.get(), [&](kiln_options *options) {
     EXPECT_OK(kiln_options_set_text(options, "backend", 7, backend.data(), backend.size()));
@@ -40,7 +40,7 @@ TEST(Backend, RunsWhatItTakesAndLeavesTheRest) {
   {
     const host::Context context = host::make_context();
     ten.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), plain, "ten");
+    const host::Compiled compiled = compile_on(context.get(), plain, "ten");
     ASSERT_EQ(compiled.error, host::Error());
     expect_runs(compiled.executable, 10);
     EXPECT_EQ(ten.asked, 2);
@@ -60,7 +60,7 @@ TEST(Backend, IsFoundInTheCacheByTheNextContext) {
     {
       const host::Context context = host::make_context(folder.path);
       ten.register_in(context.get());
-      const host::Compiled compiled = compile(context.get(), plain, "ten");
+      const host::Compiled compiled = compile_on(context.get(), plain, "ten");
       ASSERT_EQ(compiled.error, host::Error());
       EXPECT_EQ(host::text(compiled.report, "lookup"), compiles ? "MISS" : "HIT");
       expect_runs(compiled.executable, 10);
@@ -83,7 +83,7 @@ TEST(Backend, OfAnotherIdentityIsAnother) {
     change(ten);
     const host::Context context = host::make_context(folder.path);
     ten.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), plain, "ten");
+    const host::Compiled compiled = compile_on(context.get(), plain, "ten");
     ASSERT_EQ(compiled.error, host::Error());
     EXPECT_EQ(host::text(compiled.report, "lookup"), "MISS");
   }
@@ -94,13 +94,14 @@ TEST(Backend, WithoutAUuidBypassesTheCacheByName) {
   TestBackend ten("ten", false);
   const host::Context context = host::make_context(folder.path);
   ten.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), plain, "ten");
+  const host::Compiled compiled = compile_on(context.get(), plain, "ten");
   ASSERT_EQ(compiled.error, host::Error());
   EXPECT_EQ(host::text(compiled.report, "lookup"), "BYPASS");
   EXPECT_EQ(host::text(compiled.report, "reason"), "backend 'ten' has no identity");
 }
 
-constexpr std::string_view marked = R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
+constexpr std::string_view marked_graph =
+    R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
   "nodes": [{"name": "a", "op": "neg", "inputs": ["x"], "annotations": {"kiln.region": {"text": "r"},
              "kiln.region.backend": {"text": "ten"}}},
             {"name": "b", "op": "neg", "inputs": ["a"], "annotations": {"kiln.region": {"text": "s"},
@@ -115,7 +116,7 @@ class TwoBackends : public testing::Test {
     other.register_in(context.get());
   }
   host::Compiled compile_marked(const std::function<void(kiln_options *)> &more = {}) {
-    return compile(context.get(), marked, "cpu", [&](kiln_options *options) {
+    return compile_on(context.get(), marked_graph, "cpu", [&](kiln_options *options) {
       EXPECT_OK(kiln_options_set_text(options, "mode", 4, "marked", 6));
       if (more) more(options);
     });
@@ -170,7 +171,7 @@ TEST(Backend, WhatAnOpenThatFailsSetIsItsOwnToEnd) {
   };
   const host::Context context = host::make_context();
   ten.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), plain, "ten");
+  const host::Compiled compiled = compile_on(context.get(), plain, "ten");
   ASSERT_EQ(compiled.error, host::Error());
   {
     const host::Call call = host::make_call(compiled.executable);
@@ -191,7 +192,7 @@ TEST(Backend, ThatRefusesItsBytesInTheCacheMakesThemAgain) {
     };
     const host::Context context = host::make_context(folder.path);
     ten.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), plain, "ten");
+    const host::Compiled compiled = compile_on(context.get(), plain, "ten");
     ASSERT_EQ(compiled.error, host::Error());
     const bool is_first = ten.compiled == 1 && !refuses;
     EXPECT_EQ(host::text(compiled.report, "lookup"), refuses ? "REJECT" : is_first ? "MISS" : "HIT");
@@ -207,7 +208,7 @@ TEST(Backend, IsOfItsContextAlone) {
   TestBackend ten;
   const host::Context one = host::make_context(), two = host::make_context();
   ten.register_in(one.get());
-  const host::Compiled compiled = compile(two.get(), plain, "ten");
+  const host::Compiled compiled = compile_on(two.get(), plain, "ten");
   EXPECT_EQ(compiled.error.code, KILN_UNKNOWN_NAME);
   EXPECT_EQ(compiled.error.message, "backend 'ten' is not known; there are cpu, cuda, reference; none is registered");
 }
@@ -218,12 +219,12 @@ TEST(Backend, LivesAsLongAsItsExecutables) {
   {
     const host::Context context = host::make_context();
     const uint64_t id = ten.register_in(context.get());
-    host::Compiled compiled = compile(context.get(), plain, "ten");
+    host::Compiled compiled = compile_on(context.get(), plain, "ten");
     ASSERT_EQ(compiled.error, host::Error());
     kept = std::move(compiled.executable);
     EXPECT_OK(kiln_backend_unregister(context.get(), id));
     EXPECT_FAILS(kiln_backend_unregister(context.get(), id), KILN_OUT_OF_RANGE, "no backend has id");
-    EXPECT_EQ(compile(context.get(), plain, "ten").error.code, KILN_UNKNOWN_NAME);
+    EXPECT_EQ(compile_on(context.get(), plain, "ten").error.code, KILN_UNKNOWN_NAME);
   }
   EXPECT_EQ(ten.destroyed, 0);
   expect_runs(kept, 10);
@@ -238,7 +239,7 @@ TEST(Backend, IsAskedForWhenAFileIsOpened) {
   TestBackend ten;
   const host::Context context = host::make_context();
   ten.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), plain, "ten");
+  const host::Compiled compiled = compile_on(context.get(), plain, "ten");
   ASSERT_EQ(compiled.error, host::Error());
   ASSERT_OK(kiln_executable_save(compiled.executable.get(), file.data(), file.size(), nullptr));
   kiln_executable *opened = nullptr;
@@ -270,12 +271,12 @@ TEST_P(BackendPrepares, ParametersOncePerBinding) {
   ten.prepares_nothing = GetParam();
   const host::Context context = host::make_context();
   ten.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), R"({"kiln": 1,
+  const host::Compiled compiled = compile_on(context.get(), R"({"kiln": 1,
     "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
     "parameters": [{"name": "w", "type": {"dtype": "f32", "shape": [3]}}],
     "nodes": [{"name": "a", "op": "add", "inputs": ["x", "w"]}, {"name": "b", "op": "abs", "inputs": ["a"]}],
     "outputs": [{"name": "y", "value": "b"}]})",
-                                          "ten");
+                                             "ten");
   ASSERT_EQ(compiled.error, host::Error());
   const host::Array w({3}, {0, 0, 0});
   {
@@ -302,7 +303,7 @@ TEST(Backend, IsOfferedWhatACompositeIsMadeOf) {
     if (!takes_parts) ten.takes_op = "exp";
     const host::Context context = host::make_context();
     ten.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), soft, "ten");
+    const host::Compiled compiled = compile_on(context.get(), soft, "ten");
     ASSERT_EQ(compiled.error, host::Error());
     EXPECT_EQ(ten.compiled, takes_parts ? 1 : 0) << "all of it, or nothing";
     EXPECT_EQ(host::text(host::describe(compiled.executable.get()), "compile.partition.regions.0.backend"),
@@ -314,12 +315,12 @@ TEST(Backend, CompilesEqualRegionsOnce) {
   TestBackend ten;
   const host::Context context = host::make_context();
   ten.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), R"({"kiln": 1,
+  const host::Compiled compiled = compile_on(context.get(), R"({"kiln": 1,
     "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
     "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "abs", "inputs": ["a"]},
               {"name": "c", "op": "neg", "inputs": ["b"]}, {"name": "d", "op": "abs", "inputs": ["c"]}],
     "outputs": [{"name": "y", "value": "d"}]})",
-                                          "ten");
+                                             "ten");
   ASSERT_EQ(compiled.error, host::Error());
   expect_runs(compiled.executable, 100);
   EXPECT_EQ(ten.compiled, 1);
@@ -342,17 +343,17 @@ TEST(Backend, HasOptionsThatACompileSets) {
   };
   const host::Context context = host::make_context(folder.path);
   ten.register_in(context.get());
-  ASSERT_EQ(compile(context.get(), plain, "ten").error, host::Error());
+  ASSERT_EQ(compile_on(context.get(), plain, "ten").error, host::Error());
   EXPECT_EQ(seen, 3);
   const auto set = [](const char *name) {
     return [name](kiln_options *options) { EXPECT_OK(kiln_options_set_i64(options, name, strlen(name), 5)); };
   };
-  const host::Compiled other = compile(context.get(), plain, "ten", set("backend.ten.limit"));
+  const host::Compiled other = compile_on(context.get(), plain, "ten", set("backend.ten.limit"));
   EXPECT_EQ(host::text(other.report, "lookup"), "MISS");
   EXPECT_EQ(seen, 5);
-  EXPECT_EQ(compile(context.get(), plain, "ten", set("backend.ten.x")).error.message,
+  EXPECT_EQ(compile_on(context.get(), plain, "ten", set("backend.ten.x")).error.message,
             "option 'backend.ten.x': backend 'ten' has no option 'x'; it has limit");
-  EXPECT_EQ(compile(context.get(), plain, "cpu", set("backend.two.x")).error.code, KILN_UNKNOWN_NAME);
+  EXPECT_EQ(compile_on(context.get(), plain, "cpu", set("backend.two.x")).error.code, KILN_UNKNOWN_NAME);
 }
 
 // Takes neg and tells of others why not; its bytes are what the compile says of rounding.
@@ -387,7 +388,7 @@ TEST(Backend, TellsWhyItDoesNotTakeANode) {
     "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}],
     "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "abs", "inputs": ["a"]}],
     "outputs": [{"name": "y", "value": "b"}]})";
-  const host::Compiled compiled = compile(context.get(), graph, "ten");
+  const host::Compiled compiled = compile_on(context.get(), graph, "ten");
   ASSERT_EQ(compiled.error, host::Error());
   const host::Report description = host::describe(compiled.executable.get());
   const auto declined = [&](const char *member) {
@@ -397,7 +398,7 @@ TEST(Backend, TellsWhyItDoesNotTakeANode) {
   EXPECT_EQ(declined("op"), "abs");
   EXPECT_EQ(declined("backend"), "ten");
   EXPECT_EQ(declined("reason"), "it is no neg");
-  const host::Compiled strict = compile(context.get(), graph, "ten", [](kiln_options *options) {
+  const host::Compiled strict = compile_on(context.get(), graph, "ten", [](kiln_options *options) {
     EXPECT_OK(kiln_options_set_text(options, "fallback", 8, "error", 5));
   });
   EXPECT_EQ(strict.error.message,
@@ -416,7 +417,7 @@ TEST(Backend, IsToldHowToRoundAndCompilesEqualRegionsOfBothWaysTwice) {
       R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}}], "nodes": [)" +
       node("a", "x", "") + ", " + node("b", "a", R"(, "kiln.region.rounding": {"text": "relaxed"})") + ", " +
       node("c", "b", "") + R"(], "outputs": [{"name": "y", "value": "c"}]})";
-  const host::Compiled compiled = compile(context.get(), graph, "ten", [](kiln_options *options) {
+  const host::Compiled compiled = compile_on(context.get(), graph, "ten", [](kiln_options *options) {
     EXPECT_OK(kiln_options_set_text(options, "mode", 4, "marked", 6));
   });
   ASSERT_EQ(compiled.error, host::Error());
@@ -427,10 +428,10 @@ TEST(Backend, GetsAStridedInputDense) {
   TestBackend ten;
   const host::Context context = host::make_context();
   ten.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), R"({"kiln": 1,
+  const host::Compiled compiled = compile_on(context.get(), R"({"kiln": 1,
     "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [2, 2], "strides": [1, 2]}}],
     "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}], "outputs": [{"name": "y", "value": "a"}]})",
-                                          "ten");
+                                             "ten");
   ASSERT_EQ(compiled.error, host::Error());
   const host::Call call = host::make_call(compiled.executable);
   const int64_t strides[] = {1, 2};
@@ -446,10 +447,10 @@ TEST(Backend, TakesNoSymbolsUnlessItSaysSo) {
     if (symbolic) ten.backend.flags |= KILN_BACKEND_SYMBOLIC;
     const host::Context context = host::make_context();
     ten.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), host::chain(""), "ten");
+    const host::Compiled compiled = compile_on(context.get(), host::chain(""), "ten");
     ASSERT_EQ(compiled.error, host::Error());
     EXPECT_EQ(ten.compiled, symbolic ? 1 : 0);
-    const host::Compiled strict = compile(context.get(), host::chain(""), "ten", [](kiln_options *options) {
+    const host::Compiled strict = compile_on(context.get(), host::chain(""), "ten", [](kiln_options *options) {
       EXPECT_OK(kiln_options_set_text(options, "fallback", 8, "error", 5));
     });
     EXPECT_NE(strict.error.message.find(symbolic ? "it says that it does not" : "it has sizes that a call tells"),
@@ -473,7 +474,7 @@ TEST(Backend, MakesEntriesOnThreadsOfKilnsOnlyIfItSaysSo) {
     };
     const host::Context context = host::make_context();
     ten.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), json, "ten", [](kiln_options *options) {
+    const host::Compiled compiled = compile_on(context.get(), json, "ten", [](kiln_options *options) {
       const kiln_text sizes{"n=3", 3};
       const kiln_attr attr = host::attr("specialize", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &sizes);
       EXPECT_OK(kiln_options_set(options, &attr));
@@ -492,12 +493,12 @@ TEST(Backend, TakesARegionThatSpeaksOfFewerSymbolsThanTheGraph) {
   TestBackend ten;
   const host::Context context = host::make_context();
   ten.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), R"({"kiln": 1, "symbols": {"n": {"min": 1, "hint": 5}},
+  const host::Compiled compiled = compile_on(context.get(), R"({"kiln": 1, "symbols": {"n": {"min": 1, "hint": 5}},
       "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": [3]}},
                  {"name": "w", "type": {"dtype": "f32", "shape": ["n"]}}],
       "nodes": [{"name": "y", "op": "neg", "inputs": ["x"]}, {"name": "z", "op": "exp", "inputs": ["w"]}],
       "outputs": [{"name": "y", "value": "y"}, {"name": "z", "value": "z"}]})",
-                                          "ten");
+                                             "ten");
   ASSERT_EQ(compiled.error, host::Error());
   const host::Call call = host::make_call(compiled.executable);
   const host::Array x({3}, {-1.5f, 2, 0}), w({2}, {0, 0}), y({3}, {9, 9, 9}), z({2}, {9, 9});
@@ -506,14 +507,14 @@ TEST(Backend, TakesARegionThatSpeaksOfFewerSymbolsThanTheGraph) {
   EXPECT_EQ(z.values, (std::vector<float>{1, 1}));
 }
 
-struct Failure : host::Row {
+struct BackendCallback : host::Row {
   const char *where;
   bool in_run = false;
 };
-class BackendFailure : public testing::TestWithParam<Failure> {};
+class BackendFailure : public testing::TestWithParam<BackendCallback> {};
 
 TEST_P(BackendFailure, IsNamedAndLeavesTheContextUsable) {
-  const Failure &failure = GetParam();
+  const BackendCallback &failure = GetParam();
   const Folder folder;
   TestBackend ten;
   {
@@ -524,7 +525,7 @@ TEST_P(BackendFailure, IsNamedAndLeavesTheContextUsable) {
     };
     ten.backend.prepare = nullptr, ten.backend.release = nullptr;
     ten.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), plain, "ten");
+    const host::Compiled compiled = compile_on(context.get(), plain, "ten");
     if (failure.in_run) {
       ASSERT_EQ(compiled.error, host::Error());
       const host::Call call = host::make_call(compiled.executable);
@@ -536,7 +537,7 @@ TEST_P(BackendFailure, IsNamedAndLeavesTheContextUsable) {
       EXPECT_EQ(compiled.error.code, KILN_IO);
       EXPECT_NE(compiled.error.message.find("backend 'ten': no luck"), std::string::npos) << compiled.error.message;
       broken = false;
-      const host::Compiled again = compile(context.get(), plain, "ten");
+      const host::Compiled again = compile_on(context.get(), plain, "ten");
       ASSERT_EQ(again.error, host::Error());
       expect_runs(again.executable, 10);
     }
@@ -544,8 +545,9 @@ TEST_P(BackendFailure, IsNamedAndLeavesTheContextUsable) {
   EXPECT_EQ(ten.destroyed, 1);
 }
 
-constexpr Failure failures[] = {{{"Target"}, "target"}, {{"Takes"}, "takes"},     {{"Compile"}, "compile"},
-                                {{"Load"}, "load"},     {{"Open"}, "open", true}, {{"Run"}, "run", true}};
-INSTANTIATE_TEST_SUITE_P(Backends, BackendFailure, testing::ValuesIn(failures), host::name_of_row);
+constexpr BackendCallback backend_callbacks[] = {{{"Target"}, "target"},   {{"Takes"}, "takes"},
+                                                 {{"Compile"}, "compile"}, {{"Load"}, "load"},
+                                                 {{"Open"}, "open", true}, {{"Run"}, "run", true}};
+INSTANTIATE_TEST_SUITE_P(Backends, BackendFailure, testing::ValuesIn(backend_callbacks), host::name_of_row);
 
 }  // namespace

@@ -30,7 +30,8 @@ std::string straight_through(std::string_view gradient = "masked", std::string_v
          std::string(gradient) + R"("}]}}})";
 }
 
-std::vector<float> run(kiln_executable *executable, const std::vector<const DLTensor *> &inputs, int64_t size) {
+std::vector<float> run_executable(kiln_executable *executable, const std::vector<const DLTensor *> &inputs,
+                                  int64_t size) {
   kiln_call *made = nullptr;
   EXPECT_OK(kiln_call_create(executable, &made));
   const host::Call call(made);
@@ -73,7 +74,7 @@ TEST_F(CustomFunction, RunsItsForwardGraphInEveryModeAndOnTheReference) {
            {{"backend", "reference"}}}) {
     const host::Compiled compiled = compile(context, straight_through("masked", "f", mark), options);
     ASSERT_EQ(compiled.error, host::Error());
-    EXPECT_EQ(run(compiled.executable.get(), {&x_.tensor, &w_.tensor}, 3), (std::vector<float>{4, 0, 9}));
+    EXPECT_EQ(run_executable(compiled.executable.get(), {&x_.tensor, &w_.tensor}, 3), (std::vector<float>{4, 0, 9}));
   }
 }
 
@@ -132,7 +133,7 @@ TEST_F(CustomFunction, ItsBackwardGraphIsReadFromTheNodeAndRuns) {
   saved.dtype = {kDLBool, 8, 1};
   saved.shape = dims;
   const host::Array tangent({3}, {5, 6, 7});
-  EXPECT_EQ(run(compiled.executable.get(), {&saved, &tangent.tensor}, 3), (std::vector<float>{0, 6, 7}));
+  EXPECT_EQ(run_executable(compiled.executable.get(), {&saved, &tangent.tensor}, 3), (std::vector<float>{0, 6, 7}));
 }
 
 TEST_F(CustomFunction, IsSpecialised) {
@@ -144,7 +145,7 @@ TEST_F(CustomFunction, IsSpecialised) {
     EXPECT_OK(kiln_options_set(options, &attr));
   });
   ASSERT_EQ(compiled.error, host::Error());
-  EXPECT_EQ(run(compiled.executable.get(), {&x_.tensor, &w_.tensor}, 3), (std::vector<float>{4, 0, 9}));
+  EXPECT_EQ(run_executable(compiled.executable.get(), {&x_.tensor, &w_.tensor}, 3), (std::vector<float>{4, 0, 9}));
 }
 
 }  // namespace

@@ -8,33 +8,34 @@ using host::TestEffect;
 
 // ---- definitions
 
-struct Definition : host::Row {
+struct DefinedEffect : host::Row {
   const char *words;
   std::function<void(TestEffect &)> spoil;
 };
-void give(TestEffect &effect, std::string_view schema) {
+void give_schema(TestEffect &effect, std::string_view schema) {
   effect.def.schema = schema.data(), effect.def.schema_size = schema.size();
 }
-const Definition definitions[] = {
+const DefinedEffect effect_definitions[] = {
     {"NoArgument",
      "op 'a' has KILN_OP_EFFECT; expected as its last argument one token, \"dtypes\": [\"token\"], and it has",
-     [](TestEffect &e) { give(e, R"({"name": "a", "results": ["done"]})"); }},
+     [](TestEffect &e) { give_schema(e, R"({"name": "a", "results": ["done"]})"); }},
     {"NoToken", "expected as its last argument one token, \"dtypes\": [\"token\"], not 'x'",
      [](TestEffect &e) {
-       give(e, R"({"name": "a", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["done"]})");
+       give_schema(e, R"({"name": "a", "args": [{"name": "x", "dtypes": ["f32"]}], "results": ["done"]})");
      }},
     {"TokenOrNumber", "not 'x'",
      [](TestEffect &e) {
-       give(e, R"({"name": "a", "args": [{"name": "x", "dtypes": ["f32", "token"]}], "results": ["done"]})");
+       give_schema(e, R"({"name": "a", "args": [{"name": "x", "dtypes": ["f32", "token"]}], "results": ["done"]})");
      }},
     {"TokenFirst", "op 'a' takes a token as 'after'; expected one as the last argument",
      [](TestEffect &e) {
-       give(e, R"({"name": "a", "args": [{"name": "after", "dtypes": ["token"]}, {"name": "x", "dtypes": ["f32"]}],
+       give_schema(e,
+                   R"({"name": "a", "args": [{"name": "after", "dtypes": ["token"]}, {"name": "x", "dtypes": ["f32"]}],
            "results": ["done"]})");
      }},
     {"ManyTokens", "not 'after'",
      [](TestEffect &e) {
-       give(e, R"({"name": "a", "args": [{"name": "after", "dtypes": ["token"], "arity": "variadic"}],
+       give_schema(e, R"({"name": "a", "args": [{"name": "after", "dtypes": ["token"], "arity": "variadic"}],
            "results": ["done"]})");
      }},
     {"TokenWithoutTheFlag", "op 'host.note' takes a token as 'after'; expected one as the last argument of an op with",
@@ -47,14 +48,14 @@ const Definition definitions[] = {
      [](TestEffect &e) { e.def.flags |= KILN_OP_RANDOM; }},
     {"DoesNotRun", "op->run and op->decompose are NULL", [](TestEffect &e) { e.def.run = nullptr; }},
 };
-class EffectDefinition : public testing::TestWithParam<Definition> {};
+class EffectDefinition : public testing::TestWithParam<DefinedEffect> {};
 TEST_P(EffectDefinition, IsRefused) {
   TestEffect effect;
   GetParam().spoil(effect);
   const host::Context context = host::make_context();
   EXPECT_FAILS(kiln_op_register(context.get(), &effect.def, nullptr), KILN_INVALID_ARGUMENT, GetParam().words);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, EffectDefinition, testing::ValuesIn(definitions), host::name_of_row);
+INSTANTIATE_TEST_SUITE_P(Abi, EffectDefinition, testing::ValuesIn(effect_definitions), host::name_of_row);
 
 // ---- graphs
 

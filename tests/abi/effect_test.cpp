@@ -13,7 +13,7 @@ using host::TestEffect;
 using Noted = std::vector<int64_t>;
 
 // Inputs x f32[n] and p bool[]; outputs as given: "y": VALUE. Whatever comes behind, as members.
-std::string graph_of(const std::string &nodes, const std::string &outputs = "", const std::string &more = "") {
+std::string effect_graph(const std::string &nodes, const std::string &outputs = "", const std::string &more = "") {
   return R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}},
       {"name": "p", "type": {"dtype": "bool", "shape": []}}], "nodes": [)" +
          nodes + R"(], "outputs": [)" + (outputs.empty() ? "" : R"({"name": "y", "value": ")" + outputs + R"("})") +
@@ -31,11 +31,12 @@ const std::string marked = R"(, "annotations": {"kiln.region": {"text": "r"}})";
 const std::string cut = R"(, "annotations": {"kiln.cut": {"bool": true}})";
 
 // y = |-x| + x: what e2 and e4 note was there at once, and each is last but for its token.
-std::string chain(const std::string &of_second = "") {
-  return graph_of(begin + node("a", "neg", R"("x")", marked) + note(1, R"("a", "t")") +
-                      node("b", "abs", R"("e1")", marked) + note(2, R"("x", "e1:1")", of_second) +
-                      note(3, R"("b", "e2:1")") + note(4, R"("x", "e3:1")") + node("y", "add", R"("e3", "e2")", marked),
-                  "y");
+std::string effect_chain(const std::string &of_second = "") {
+  return effect_graph(begin + node("a", "neg", R"("x")", marked) + note(1, R"("a", "t")") +
+                          node("b", "abs", R"("e1")", marked) + note(2, R"("x", "e1:1")", of_second) +
+                          note(3, R"("b", "e2:1")") + note(4, R"("x", "e3:1")") +
+                          node("y", "add", R"("e3", "e2")", marked),
+                      "y");
 }
 // Values that are only a node's first result have no number.
 std::string numbered(std::string json) {
@@ -48,7 +49,7 @@ std::string numbered(std::string json) {
 }
 
 using Settings = std::vector<std::pair<std::string, std::string>>;  // texts; of split_at and specialize, a list of one
-host::Compiled compile(kiln_context *context, const std::string &json, const Settings &settings = {}) {
+host::Compiled compile_effect(kiln_context *context, const std::string &json, const Settings &settings = {}) {
   const host::Graph graph = host::parse(context, numbered(json));
   return host::compile(context, graph.get(), [&](kiln_options *options) {
     for (const auto &[name, value] : settings) {
@@ -61,7 +62,8 @@ host::Compiled compile(kiln_context *context, const std::string &json, const Set
 }
 
 // x = 1, 2, ..., 5; gives y.
-kiln_error *run(kiln_call *call, std::vector<float> *out, uint8_t p = 1, const kiln_run_options *options = nullptr) {
+kiln_error *run_effect(kiln_call *call, std::vector<float> *out, uint8_t p = 1,
+                       const kiln_run_options *options = nullptr) {
   const host::Array x({5}, {1, 2, 3, 4, 5}), y({5}, std::vector<float>(5));
   host::Bool predicate{p};
   const DLTensor *args[] = {&x.tensor, &predicate.tensor, &y.tensor};
@@ -79,17 +81,17 @@ void expect_noted(TestEffect &effect, const host::Compiled &compiled, const Note
   const host::Call call = host::make_call(compiled.executable);
   for (int i = 0; i < 2; ++i) {
     std::vector<float> y;
-    ASSERT_OK(run(call.get(), has_output ? &y : nullptr, p));
+    ASSERT_OK(run_effect(call.get(), has_output ? &y : nullptr, p));
     EXPECT_EQ(effect.take(), noted);
     EXPECT_EQ(y, has_output ? doubled : std::vector<float>());
   }
 }
 
-struct Way : host::Row {
+struct EffectWay : host::Row {
   Settings settings;
   int64_t threads = 1;
 };
-const Way ways[] = {
+const EffectWay effect_ways[] = {
     {"ModeAll", {}},
     {"ManyThreads", {}, 4},
     {"ModeMarked", {{"mode", "marked"}}},
@@ -103,34 +105,34 @@ const Way ways[] = {
     {"PiecesBetween", {{"split_at", "abs"}, {"mode", "marked"}}},
     {"AProgramOfItsOwnForTheSize", {{"specialize", "n=5"}}},
 };
-class Effect : public testing::TestWithParam<Way> {};
+class Effect : public testing::TestWithParam<EffectWay> {};
 TEST_P(Effect, TokensOrderTheRuns) {
   TestEffect effect;
   const host::Context context = host::make_context("off", nullptr, GetParam().threads);
   effect.register_in(context.get());
-  expect_noted(effect, compile(context.get(), chain(), GetParam().settings), {1, 2, 3, 4});
-  expect_noted(effect, compile(context.get(), chain(cut), GetParam().settings), {1, 2, 3, 4});
+  expect_noted(effect, compile_effect(context.get(), effect_chain(), GetParam().settings), {1, 2, 3, 4});
+  expect_noted(effect, compile_effect(context.get(), effect_chain(cut), GetParam().settings), {1, 2, 3, 4});
 }
 TEST_P(Effect, OneThatNothingReadsIsKeptAndTwinsAreTwo) {
   TestEffect effect;
   const host::Context context = host::make_context("off", nullptr, GetParam().threads);
   effect.register_in(context.get());
   const std::string twin = node("twin", "host.note", R"("x", "t")", R"(, "attrs": {"id": 1})");
-  const std::string json = graph_of(begin + note(1, R"("x", "t")") + twin);
-  expect_noted(effect, compile(context.get(), json, GetParam().settings), {1, 1}, false);
+  const std::string json = effect_graph(begin + note(1, R"("x", "t")") + twin);
+  expect_noted(effect, compile_effect(context.get(), json, GetParam().settings), {1, 1}, false);
 }
 TEST_P(Effect, AJoinedTokenWaitsForAll) {
   TestEffect effect;
   const host::Context context = host::make_context("off", nullptr, GetParam().threads);
   effect.register_in(context.get());
   const std::string json =
-      graph_of(begin + note(1, R"("x", "t")") + note(2, R"("x", "t")") + node("j", "token", R"("e2:1", "e1:1")") +
-                   note(3, R"("x", "j")") + node("y", "add", R"("e3", "e3")"),
-               "y");
-  const host::Compiled compiled = compile(context.get(), json, GetParam().settings);
+      effect_graph(begin + note(1, R"("x", "t")") + note(2, R"("x", "t")") + node("j", "token", R"("e2:1", "e1:1")") +
+                       note(3, R"("x", "j")") + node("y", "add", R"("e3", "e3")"),
+                   "y");
+  const host::Compiled compiled = compile_effect(context.get(), json, GetParam().settings);
   ASSERT_EQ(compiled.error, host::Error());
   std::vector<float> y;
-  ASSERT_OK(run(host::make_call(compiled.executable).get(), &y));
+  ASSERT_OK(run_effect(host::make_call(compiled.executable).get(), &y));
   EXPECT_EQ(y, doubled);
   Noted noted = effect.take();
   ASSERT_EQ(noted.size(), 3u);
@@ -157,11 +159,11 @@ TEST_P(Effect, InALoopItRunsOnceATurnInOrder) {
   const host::Context context = host::make_context("off", nullptr, GetParam().threads);
   effect.register_in(context.get());
   const std::string scan =
-      graph_of(begin + note(10, R"("x", "t")") +
-                   node("s", "scan", R"("e10:1", "x")", R"(, "attrs": {"body_graph": "turn", "carried": 1})") +
-                   note(11, R"("x", "s:0")") + node("y", "add", R"("s:1", "x")"),
-               "y", R"(, "graphs": {)" + noting("turn", "") + "}");
-  expect_noted(effect, compile(context.get(), scan, GetParam().settings), {10, 1, 2, 3, 4, 5, 11});
+      effect_graph(begin + note(10, R"("x", "t")") +
+                       node("s", "scan", R"("e10:1", "x")", R"(, "attrs": {"body_graph": "turn", "carried": 1})") +
+                       note(11, R"("x", "s:0")") + node("y", "add", R"("s:1", "x")"),
+                   "y", R"(, "graphs": {)" + noting("turn", "") + "}");
+  expect_noted(effect, compile_effect(context.get(), scan, GetParam().settings), {10, 1, 2, 3, 4, 5, 11});
   // While i < 3: notes i, and adds 1.
   const std::string loop = R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}},
       {"name": "p", "type": {"dtype": "bool", "shape": []}}],
@@ -181,19 +183,19 @@ TEST_P(Effect, InALoopItRunsOnceATurnInOrder) {
                "nodes": [{"name": "e", "op": "host.note", "inputs": ["i", "at"]},
                          {"name": "next", "op": "add", "inputs": ["e:0", "one"]}],
                "outputs": [{"name": "i", "value": "next"}, {"name": "done", "value": "e:1"}]}}})";
-  expect_noted(effect, compile(context.get(), loop, GetParam().settings), {0, 1, 2, 9});
+  expect_noted(effect, compile_effect(context.get(), loop, GetParam().settings), {0, 1, 2, 9});
 }
 
 TEST_P(Effect, OnlyTheBranchThatIsTakenRuns) {
   TestEffect effect;
   const host::Context context = host::make_context("off", nullptr, GetParam().threads);
   effect.register_in(context.get());
-  const std::string json =
-      graph_of(begin + note(1, R"("x", "t")") +
-                   node("c", "cond", R"("p", "e1:1", "x")", R"(, "attrs": {"then_graph": "yes", "else_graph": "no"})") +
-                   note(4, R"("x", "c:0")") + node("y", "add", R"("c:1", "x")"),
-               "y", R"(, "graphs": {)" + noting("yes", R"("n")", 2) + ", " + passing("no") + "}");
-  const host::Compiled compiled = compile(context.get(), json, GetParam().settings);
+  const std::string json = effect_graph(
+      begin + note(1, R"("x", "t")") +
+          node("c", "cond", R"("p", "e1:1", "x")", R"(, "attrs": {"then_graph": "yes", "else_graph": "no"})") +
+          note(4, R"("x", "c:0")") + node("y", "add", R"("c:1", "x")"),
+      "y", R"(, "graphs": {)" + noting("yes", R"("n")", 2) + ", " + passing("no") + "}");
+  const host::Compiled compiled = compile_effect(context.get(), json, GetParam().settings);
   expect_noted(effect, compiled, {1, 2, 4});
   expect_noted(effect, compiled, {1, 4}, true, 0);
 }
@@ -203,18 +205,20 @@ TEST_P(Effect, AGraphThatIsCalledTwiceRunsItTwice) {
   const host::Context context = host::make_context("off", nullptr, GetParam().threads);
   effect.register_in(context.get());
   const std::string call = R"(, "attrs": {"graph": "f"})";
-  const std::string json = graph_of(begin + node("c", "call", R"("t", "x")", call) + note(1, R"("x", "c:0")") +
-                                        node("d", "call", R"("e1:1", "x")", call) + node("y", "add", R"("c:1", "d:1")"),
-                                    "y", R"(, "graphs": {)" + noting("f", R"("n")", 7) + "}");
-  expect_noted(effect, compile(context.get(), json, GetParam().settings), {7, 1, 7});
+  const std::string json =
+      effect_graph(begin + node("c", "call", R"("t", "x")", call) + note(1, R"("x", "c:0")") +
+                       node("d", "call", R"("e1:1", "x")", call) + node("y", "add", R"("c:1", "d:1")"),
+                   "y", R"(, "graphs": {)" + noting("f", R"("n")", 7) + "}");
+  expect_noted(effect, compile_effect(context.get(), json, GetParam().settings), {7, 1, 7});
   // Neither takes a token, and nothing reads what they yield.
   const std::string own = R"(, "graphs": {"f": {"inputs": [{"name": "v", "type": {"dtype": "f32", "shape": ["n"]}}],
       "nodes": [{"name": "t", "op": "token"}, {"name": "e", "op": "host.note", "inputs": ["v", "t"], "attrs": {"id": 8}}],
       "outputs": [{"name": "w", "value": "e:0"}]}})";
   expect_noted(effect,
-               compile(context.get(),
-                       graph_of(begin + node("c", "call", R"("x")", call) + node("d", "call", R"("x")", call), "", own),
-                       GetParam().settings),
+               compile_effect(
+                   context.get(),
+                   effect_graph(begin + node("c", "call", R"("x")", call) + node("d", "call", R"("x")", call), "", own),
+                   GetParam().settings),
                {8, 8}, false);
 }
 
@@ -222,21 +226,21 @@ TEST_P(Effect, AFailureEndsTheRunBeforeLaterOnes) {
   TestEffect effect;
   const host::Context context = host::make_context("off", nullptr, GetParam().threads);
   effect.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), chain(), GetParam().settings);
+  const host::Compiled compiled = compile_effect(context.get(), effect_chain(), GetParam().settings);
   ASSERT_EQ(compiled.error, host::Error());
   const host::Call call = host::make_call(compiled.executable);
   effect.on_run = [](int64_t id) {
     return id == 3 ? kiln_error_create(KILN_OUT_OF_RANGE, "no room", 7, nullptr) : nullptr;
   };
   std::vector<float> y;
-  EXPECT_FAILS(run(call.get(), &y), KILN_OUT_OF_RANGE, "[host.note] no room");
+  EXPECT_FAILS(run_effect(call.get(), &y), KILN_OUT_OF_RANGE, "[host.note] no room");
   EXPECT_EQ(effect.take(), (Noted{1, 2}));
   effect.on_run = {};
-  ASSERT_OK(run(call.get(), &y));
+  ASSERT_OK(run_effect(call.get(), &y));
   EXPECT_EQ(effect.take(), (Noted{1, 2, 3, 4}));
   EXPECT_EQ(y, doubled);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, Effect, testing::ValuesIn(ways), host::name_of_row);
+INSTANTIATE_TEST_SUITE_P(Abi, Effect, testing::ValuesIn(effect_ways), host::name_of_row);
 
 // ---- where it was made
 
@@ -247,7 +251,7 @@ TEST(Effects, ASecondContextHitsAndOrdersThem) {
     const host::Context context = host::make_context(folder.path());
     effect.register_in(context.get());
     for (const Settings &settings : {Settings{}, {{"split_at", "host.note"}}}) {
-      const host::Compiled compiled = compile(context.get(), chain(), settings);
+      const host::Compiled compiled = compile_effect(context.get(), effect_chain(), settings);
       expect_noted(effect, compiled, {1, 2, 3, 4});
       EXPECT_EQ(host::text(compiled.report, "lookup"), lookup);
     }
@@ -262,7 +266,7 @@ TEST(Effects, AnArtifactOrdersThemPackedAndUnpacked) {
     TestEffect effect(true);
     const host::Context context = host::make_context();
     effect.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), chain());
+    const host::Compiled compiled = compile_effect(context.get(), effect_chain());
     ASSERT_EQ(compiled.error, host::Error());
     bytes = host::bytes_of(compiled.executable);
     kiln_options *made = nullptr;
@@ -288,13 +292,13 @@ TEST(Effects, ARunInFlightOrdersThemWhereAnyThreadMayRunThem) {
   for (TestEffect *effect : {&any, &own}) {
     const host::Context context = host::make_context();
     effect->register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), chain());
+    const host::Compiled compiled = compile_effect(context.get(), effect_chain());
     ASSERT_EQ(compiled.error, host::Error());
     kiln_run_options async{};
     async.struct_size = sizeof async;
     async.flags = KILN_RUN_ASYNC;
     std::vector<float> y;
-    const host::Error error = host::take(run(host::make_call(compiled.executable).get(), &y, 1, &async));
+    const host::Error error = host::take(run_effect(host::make_call(compiled.executable).get(), &y, 1, &async));
     EXPECT_EQ(error.code == KILN_OK, effect == &any) << error;
     EXPECT_EQ(effect->take(), effect == &any ? (Noted{1, 2, 3, 4}) : Noted{});
   }
@@ -304,7 +308,7 @@ TEST(Effects, TheReportTellsThatOneSplitsItsRegion) {
   TestEffect effect;
   const host::Context context = host::make_context();
   effect.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), chain(), {{"mode", "marked"}});
+  const host::Compiled compiled = compile_effect(context.get(), effect_chain(), {{"mode", "marked"}});
   ASSERT_EQ(compiled.error, host::Error());
   EXPECT_EQ(host::text(compiled.report, "made.partition.splits.0.why"), "effect");
   EXPECT_EQ(host::text(compiled.report, "made.partition.splits.0.with"), "e1");
@@ -319,7 +323,7 @@ TEST(Effects, ABackendIsNotAskedWhetherItTakesOne) {
   const host::Context context = host::make_context();
   effect.register_in(context.get());
   other.register_in(context.get());
-  expect_noted(effect, compile(context.get(), chain(), {{"backend", "ten"}}), {1, 2, 3, 4});
+  expect_noted(effect, compile_effect(context.get(), effect_chain(), {{"backend", "ten"}}), {1, 2, 3, 4});
   EXPECT_EQ(other.asked, 3) << "a, b and y";
   EXPECT_EQ(other.compiled, 0);
 }
@@ -331,14 +335,14 @@ TEST(Effects, AFunctionRunsOneWithoutItsTokens) {
   effect.register_in(context.get());
   triple.register_in(context.get());
   const std::string by = R"(, "annotations": {"kiln.fallback.function": {"text": "triple"}})";
-  const std::string json =
-      graph_of(begin + note(1, R"("x", "t")") + note(2, R"("x", "e1:1")", by) + node("y", "sub", R"("e2", "e1")"), "y");
-  expect_noted(effect, compile(context.get(), json), {1});
+  const std::string json = effect_graph(
+      begin + note(1, R"("x", "t")") + note(2, R"("x", "e1:1")", by) + node("y", "sub", R"("e2", "e1")"), "y");
+  expect_noted(effect, compile_effect(context.get(), json), {1});
   EXPECT_EQ(triple.called, 2);
   host::TestFunction given("given", "error (f32 data x, f32 data y, tensor done, user)", &host::triple);
   given.register_in(context.get());
   const std::string other = R"(, "annotations": {"kiln.fallback.function": {"text": "given"}})";
-  const host::Compiled refused = compile(context.get(), graph_of(begin + note(1, R"("x", "t")", other)));
+  const host::Compiled refused = compile_effect(context.get(), effect_graph(begin + note(1, R"("x", "t")", other)));
   EXPECT_NE(refused.error.message.find("'done' is a token, which has no data"), std::string::npos) << refused.error;
 }
 
@@ -347,10 +351,10 @@ TEST(Effects, APartThatIsCutOutBeginsAnOrderOfItsOwn) {
   const host::Context context = host::make_context();
   effect.register_in(context.get());
   const std::string stage = R"(, "annotations": {"kiln.stage": {"text": "last"}})";
-  const host::Graph whole =
-      host::parse(context.get(), numbered(graph_of(begin + note(1, R"("x", "t")") + note(2, R"("e1", "e1:1")", stage) +
-                                                       note(3, R"("e2", "e2:1")", stage) + note(4, R"("x", "e3:1")"),
-                                                   "e1")));
+  const host::Graph whole = host::parse(
+      context.get(), numbered(effect_graph(begin + note(1, R"("x", "t")") + note(2, R"("e1", "e1:1")", stage) +
+                                               note(3, R"("e2", "e2:1")", stage) + note(4, R"("x", "e3:1")"),
+                                           "e1")));
   kiln_graph *made = nullptr;
   kiln_report *map = nullptr;
   ASSERT_OK(kiln_graph_extract(context.get(), whole.get(), "kiln.stage", 10, "last", 4, &made, &map));
@@ -386,7 +390,7 @@ TEST(Effects, TheirTypeAndFlagAreTold) {
   EXPECT_EQ(host::text_of(name), "token");
   EXPECT_EQ(bytes, 0u);
   EXPECT_EQ(dlpack, kDLOpaqueHandle | 0u << 8 | 1u << 16);
-  const host::Graph graph = host::parse(context.get(), numbered(chain()));
+  const host::Graph graph = host::parse(context.get(), numbered(effect_chain()));
   EXPECT_EQ(host::write(graph.get(), "json"),
             host::write(host::parse(context.get(), host::write(graph.get(), "json")).get(), "json"));
 }

@@ -14,8 +14,8 @@ constexpr std::string_view sums = R"({"kiln": 1, "symbols": {"n": {"min": 1, "ma
   "nodes": [{"name": "p", "op": "mul", "inputs": ["x", "w"]}, {"name": "y", "op": "sum", "inputs": ["p"], "attrs": {"dims": [1]}}],
   "outputs": [{"name": "y", "value": "y"}]})";
 
-host::Compiled compile(kiln_context *context, std::vector<std::string_view> entries, std::string_view when = "ahead",
-                       std::string_view json = sums) {
+host::Compiled compile_entries(kiln_context *context, std::vector<std::string_view> entries,
+                               std::string_view when = "ahead", std::string_view json = sums) {
   const host::Graph graph = host::parse(context, json);
   return host::compile(context, graph.get(), [&](kiln_options *options) {
     std::vector<kiln_text> texts;
@@ -71,7 +71,7 @@ TEST(Entries, AnEventTellsWhenARunTakesAnotherProgramAndMayEndIt) {
     return self.ends;
   };
   const host::Context context = host::make_context("off", &sink);
-  const host::Compiled compiled = compile(context.get(), {"n=4", "n=8"});
+  const host::Compiled compiled = compile_entries(context.get(), {"n=4", "n=8"});
   ASSERT_EQ(compiled.error, host::Error());
   Sums call(compiled.executable.get());
   for (const auto &[n, m] : {std::pair(4, 1), {4, 1}, {4, 2}, {2, 2}, {6, 2}, {8, 2}, {4, 2}}) call.run(n, m);
@@ -89,7 +89,7 @@ TEST(Entries, AnEventTellsWhenARunTakesAnotherProgramAndMayEndIt) {
 
   // Of what has no entries nothing is told.
   told.entries.clear();
-  const host::Compiled plain = compile(context.get(), {});
+  const host::Compiled plain = compile_entries(context.get(), {});
   EXPECT_EQ(Sums(plain.executable.get()).run(4, 1), "general");
   EXPECT_TRUE(told.entries.empty());
 }
@@ -98,7 +98,7 @@ TEST(Entries, TheReportTellsWhatWasMadeAndTheCallWhatRan) {
   const kiln::test::TemporaryFolder folder;
   const host::Context context = host::make_context(folder.path());
   for (const std::string lookup : {"MISS", "HIT"}) {
-    const host::Compiled compiled = compile(context.get(), {"n=4", "m=3,n=8"});
+    const host::Compiled compiled = compile_entries(context.get(), {"n=4", "m=3,n=8"});
     ASSERT_EQ(compiled.error, host::Error());
     EXPECT_EQ(host::text(compiled.report, "entries.0.name"), "n=4");
     EXPECT_EQ(host::text(compiled.report, "entries.1.name"), "m=3,n=8");
@@ -124,7 +124,7 @@ TEST(Entries, TheReportTellsWhatWasMadeAndTheCallWhatRan) {
 
 TEST(Entries, RunDataGoesOnWithTheProgramOfTheLastShapes) {
   const host::Context context = host::make_context();
-  const host::Compiled compiled = compile(context.get(), {"n=4"});
+  const host::Compiled compiled = compile_entries(context.get(), {"n=4"});
   Sums call(compiled.executable.get());
   EXPECT_EQ(call.run(4, 2), "n=4");
   float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, y[4] = {};
@@ -137,7 +137,7 @@ TEST(Entries, RunDataGoesOnWithTheProgramOfTheLastShapes) {
 TEST(Entries, BackgroundOnesAreMadeByTheTimeTheContextIsClosed) {
   const kiln::test::TemporaryFolder folder;
   const host::Context context = host::make_context(folder.path());
-  const host::Compiled compiled = compile(context.get(), {"n=4"}, "background");
+  const host::Compiled compiled = compile_entries(context.get(), {"n=4"}, "background");
   ASSERT_EQ(compiled.error, host::Error());
   EXPECT_EQ(host::text(compiled.report, "entries.0.state"), "later");
   Sums call(compiled.executable.get());
@@ -147,12 +147,12 @@ TEST(Entries, BackgroundOnesAreMadeByTheTimeTheContextIsClosed) {
   EXPECT_EQ(call.run(4, 5), "n=4");  // of the shapes of the last run, too
   // It is a record: another context finds it.
   const host::Context other = host::make_context(folder.path());
-  EXPECT_EQ(host::text(compile(other.get(), {"n=4"}).report, "entries.0.lookup"), "HIT");
+  EXPECT_EQ(host::text(compile_entries(other.get(), {"n=4"}).report, "entries.0.lookup"), "HIT");
 }
 
 TEST(Entries, LazyOnesAreMadeForTheSizesThatRunsMeet) {
   const host::Context context = host::make_context();
-  const host::Compiled compiled = compile(context.get(), {"n=4", "n=6"}, "lazy");
+  const host::Compiled compiled = compile_entries(context.get(), {"n=4", "n=6"}, "lazy");
   Sums call(compiled.executable.get());
   EXPECT_EQ(call.run(8, 5), "general");
   EXPECT_EQ(call.run(4, 5), "general");  // no run waits for a compile
@@ -166,7 +166,7 @@ TEST(Entries, LazyOnesAreMadeForTheSizesThatRunsMeet) {
 
 TEST(Entries, CallsOfSeveralThreadsSeeWhatIsMadeMeanwhile) {
   const host::Context context = host::make_context("off", nullptr, 2);
-  const host::Compiled compiled = compile(context.get(), {"n=4", "n=6", "m=3,n=8"}, "lazy");
+  const host::Compiled compiled = compile_entries(context.get(), {"n=4", "n=6", "m=3,n=8"}, "lazy");
   std::atomic<int> met = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
@@ -192,11 +192,11 @@ TEST(Entries, OneThatCannotBeMadeLaterIsAWarning) {
   constexpr std::string_view json = R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}},
     {"name": "y", "type": {"dtype": "f32", "shape": ["m"]}}], "nodes": [{"name": "s", "op": "add", "inputs": ["x", "y"]}],
     "outputs": [{"name": "s", "value": "s"}]})";
-  const host::Compiled compiled = compile(context.get(), {"m=2,n=3"}, "background", json);
+  const host::Compiled compiled = compile_entries(context.get(), {"m=2,n=3"}, "background", json);
   ASSERT_EQ(compiled.error, host::Error());
   while (host::text(host::describe(compiled.executable.get()), "entries.1.state") == "later") std::this_thread::yield();
   EXPECT_EQ(host::text(host::describe(compiled.executable.get()), "entries.1.state"), "failed");
-  while (warnings.empty()) (void)compile(context.get(), {});
+  while (warnings.empty()) (void)compile_entries(context.get(), {});
   EXPECT_NE(warnings[0].find("entry 'm=2,n=3' was not made: node 's': [add] "), std::string::npos) << warnings[0];
 }
 
@@ -205,7 +205,7 @@ TEST(Entries, ArePackedIntoOneFileWithTheirProgram) {
   const std::string path = folder.file("sums.kiln");
   {
     const host::Context context = host::make_context();
-    const host::Compiled compiled = compile(context.get(), {"n=4"});
+    const host::Compiled compiled = compile_entries(context.get(), {"n=4"});
     ASSERT_OK(kiln_executable_save(compiled.executable.get(), path.data(), path.size(), nullptr));
   }
   const host::Context context = host::make_context();
@@ -226,7 +226,7 @@ TEST(Entries, TheGraphAfterPassesIsKept) {
               {"name": "c", "op": "add", "inputs": ["a", "b"]}], "outputs": [{"name": "c", "value": "c"}]})";
   std::string first;
   for (const char *lookup : {"MISS", "HIT"}) {
-    const host::Compiled compiled = compile(context.get(), {}, "ahead", json);
+    const host::Compiled compiled = compile_entries(context.get(), {}, "ahead", json);
     EXPECT_EQ(host::text(compiled.report, "lookup"), lookup);
     kiln_blob *blob = nullptr;
     ASSERT_OK(kiln_executable_text(compiled.executable.get(), "graph", 5, &blob));

@@ -73,7 +73,7 @@ constexpr std::string_view graph_text = R"({"kiln": 1,
     {"name": "f", "op": "softmax", "inputs": ["e"], "attrs": {"dim": 1}}],
   "outputs": [{"name": "b", "value": "b"}, {"name": "p", "value": "p"}, {"name": "f", "value": "f"}]})";
 
-constexpr int64_t rows = 256;
+constexpr int64_t row_count = 256;
 
 // Made before a test changes the environment.
 std::vector<float> numbers(size_t count, size_t every, float small, float large, size_t period) {
@@ -81,7 +81,7 @@ std::vector<float> numbers(size_t count, size_t every, float small, float large,
   for (size_t i = 0; i < count; ++i) values[i] = (i % every ? large : small) * static_cast<float>(i % period + 1);
   return values;
 }
-const std::vector<float> inputs = numbers(rows * 64, 3, 3e-39f, 1.0f, 97);
+const std::vector<float> inputs = numbers(row_count * 64, 3, 3e-39f, 1.0f, 97);
 const std::vector<float> weights = numbers(32 * 64, 5, 1e-30f, 0.7f, 31);
 
 struct Computed {
@@ -99,7 +99,7 @@ std::string artifact_of(kiln_executable *executable) {
 }
 
 // Compiles and runs `times`, on so many threads. All runs must agree.
-Computed compile_and_run(int64_t threads, int times, std::string_view backend = "cpu") {
+Computed compute(int64_t threads, int times, std::string_view backend = "cpu") {
   const host::Context context = host::make_context("off", nullptr, threads);
   const host::Graph graph = host::parse(context.get(), graph_text);
   const host::Compiled compiled = host::compile(context.get(), graph.get(), [&](kiln_options *options) {
@@ -111,11 +111,11 @@ Computed compile_and_run(int64_t threads, int times, std::string_view backend = 
   kiln_call *made = nullptr;
   EXPECT_OK(kiln_call_create(compiled.executable.get(), &made));
   const host::Call call(made);
-  const host::Array x({rows, 64}, inputs), w({32, 64}, weights);
+  const host::Array x({row_count, 64}, inputs), w({32, 64}, weights);
   EXPECT_OK(kiln_call_bind(call.get(), 1, &w.tensor));
   for (int i = 0; i < times; ++i) {
-    const host::Array b({rows, 64}, std::vector<float>(rows * 64)), p({rows, 32}, std::vector<float>(rows * 32)),
-        f({rows, 64}, std::vector<float>(rows * 64));
+    const host::Array b({row_count, 64}, std::vector<float>(row_count * 64)),
+        p({row_count, 32}, std::vector<float>(row_count * 32)), f({row_count, 64}, std::vector<float>(row_count * 64));
     const DLTensor *args[] = {&x.tensor, &b.tensor, &p.tensor, &f.tensor};
     EXPECT_OK(kiln_call_run(call.get(), args, 4, nullptr));
     std::string values;
@@ -128,12 +128,12 @@ Computed compile_and_run(int64_t threads, int times, std::string_view backend = 
 }
 
 TEST(FloatEnvironment, OfTheHostChangesNeitherCodeNorNumbers) {
-  const Computed expected = compile_and_run(1, 1);
+  const Computed expected = compute(1, 1);
   ASSERT_FALSE(expected.values.empty());
   for (const Words &words : others) {
     for (const int64_t threads : {1, 2, 3}) {
       const Environment environment(words);
-      const Computed run = compile_and_run(threads, 20);
+      const Computed run = compute(threads, 20);
       const Words after = Words::current();
       defaults.set();  // for the test's own words
       EXPECT_EQ(after, words) << "flags, too";
@@ -145,17 +145,17 @@ TEST(FloatEnvironment, OfTheHostChangesNeitherCodeNorNumbers) {
 }
 
 TEST(FloatEnvironment, OfTheHostDoesNotReachTheReference) {
-  const Computed expected = compile_and_run(1, 1, "reference");
+  const Computed expected = compute(1, 1, "reference");
   for (const Words &words : others) {
     const Environment environment(words);
-    const Computed run = compile_and_run(1, 1, "reference");
+    const Computed run = compute(1, 1, "reference");
     defaults.set();
     EXPECT_TRUE(run == expected) << "environment " << testing::PrintToString(words);
   }
 }
 
 // What foreign code saw, and does: it turns rounding to zero on.
-struct Seen {
+struct SeenEnvironment {
   std::vector<Words> words;
   void note() {
     words.push_back(Words::current().controls());
@@ -166,15 +166,15 @@ struct Seen {
 TEST(FloatEnvironment, OfTheHostIsThatOfItsCallbacks) {
   for (const Words &words : {defaults, others[2]}) {
     const Environment environment(words);
-    Seen events, passes;
+    SeenEnvironment events, passes;
     kiln_event_sink sink{};
     sink.struct_size = sizeof sink;
     sink.user = &events;
     sink.event = [](void *user, uint32_t, const char *, uint64_t) -> int32_t {
-      static_cast<Seen *>(user)->note();
+      static_cast<SeenEnvironment *>(user)->note();
       return 0;
     };
-    sink.destroy = [](void *user) { static_cast<Seen *>(user)->note(); };
+    sink.destroy = [](void *user) { static_cast<SeenEnvironment *>(user)->note(); };
     kiln_pass pass{};
     pass.struct_size = sizeof pass;
     pass.stage = KILN_STAGE_POST_GRAD;
@@ -182,7 +182,7 @@ TEST(FloatEnvironment, OfTheHostIsThatOfItsCallbacks) {
     pass.name_size = 5;
     pass.user = &passes;
     pass.run = [](void *user, kiln_pass_call *call) {
-      static_cast<Seen *>(user)->note();
+      static_cast<SeenEnvironment *>(user)->note();
       return kiln_pass_done(call, 0);  // enters Kiln again
     };
     {

@@ -20,7 +20,7 @@ kiln_graph *parse(World &world) { return host::parse(world.context.get(), host::
 
 // One kind: makes one, destroys it, and uses it by a function that tells an error.
 template <class Handle>
-struct Uses {
+struct UsesOfHandle {
   Handle *(*make)(World &world);
   void (*destroy)(Handle *handle);
   kiln_error *(*use)(World &world, Handle *handle);
@@ -33,7 +33,7 @@ struct Kind : host::Row {
 
 // Used at once, and after others of its kind were made and destroyed in the places that it may have left.
 template <class Handle>
-Kind kind(const char *what, const char *words, Uses<Handle> uses) {
+Kind kind(const char *what, const char *words, UsesOfHandle<Handle> uses) {
   return {{what}, words, [uses](const char *expected) {
             World world;
             Handle *const handle = uses.make(world);

@@ -12,9 +12,9 @@ using host::chain;
 using host::compile;
 using host::TestFunction;
 
-constexpr uint8_t no_uuid[16] = {};
+constexpr uint8_t no_function_uuid[16] = {};
 
-struct Definition : host::Row {
+struct DefinedFunction : host::Row {
   const char *words;
   std::function<void(kiln_function &)> spoil;
   uint32_t code = KILN_INVALID_ARGUMENT;
@@ -22,14 +22,14 @@ struct Definition : host::Row {
 
 void give(const char *&data, uint64_t &size, std::string_view text) { data = text.data(), size = text.size(); }
 
-const Definition definitions[] = {
+const DefinedFunction function_definitions[] = {
     {"NoSize", "function->struct_size is 0; set it to the struct's size", [](kiln_function &f) { f.struct_size = 0; }},
     {"UnknownFlag", "function->flags has unknown bits", [](kiln_function &f) { f.flags = 1u << 20; }},
     {"SufficesWithoutUuid", "has no effect without function->uuid",
      [](kiln_function &f) { f.flags = KILN_FUNCTION_UUID_SUFFICES; }},
     {"UuidWithoutFile", "there is no file to hash", [](kiln_function &f) { f.uuid = host::some_uuid; }},
     {"UuidOfZeros", "function->uuid is all zero",
-     [](kiln_function &f) { f.uuid = no_uuid, f.flags = KILN_FUNCTION_UUID_SUFFICES; }},
+     [](kiln_function &f) { f.uuid = no_function_uuid, f.flags = KILN_FUNCTION_UUID_SUFFICES; }},
     {"NoName", "is no name: 1 to 100 letters", [](kiln_function &f) { f.name_size = 0; }},
     {"NameOfTwoWords", "'a b' is no name", [](kiln_function &f) { give(f.name, f.name_size, "a b"); }},
     {"NameNotUtf8", "function->name is not UTF-8", [](kiln_function &f) { give(f.name, f.name_size, "\xff"); }},
@@ -53,7 +53,7 @@ const Definition definitions[] = {
      }},
 };
 
-class FunctionDefinition : public testing::TestWithParam<Definition> {};
+class FunctionDefinition : public testing::TestWithParam<DefinedFunction> {};
 
 TEST_P(FunctionDefinition, IsRefusedAndUserStaysTheCallers) {
   TestFunction function("f", host::triple_signature, host::triple);
@@ -64,7 +64,7 @@ TEST_P(FunctionDefinition, IsRefusedAndUserStaysTheCallers) {
   }
   EXPECT_EQ(function.destroyed, 0);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, FunctionDefinition, testing::ValuesIn(definitions), host::name_of_row);
+INSTANTIATE_TEST_SUITE_P(Abi, FunctionDefinition, testing::ValuesIn(function_definitions), host::name_of_row);
 
 struct Text : host::Row {
   const char *signature, *words;

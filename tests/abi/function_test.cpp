@@ -138,12 +138,12 @@ TEST_F(AFunction, RunsInEachPieceAndInWhatNodesCarry) {
 
 // ---- what it is called with
 
-struct Seen {
+struct SeenByFunction {
   std::vector<double> numbers;
   std::vector<int64_t> integers;
   std::string text;
 };
-Seen seen;
+SeenByFunction seen;
 
 void see_scalars(float a, double b, int8_t c, uint8_t d, int16_t e, uint16_t f, int32_t g, uint32_t h, int64_t i,
                  uint64_t j, uint8_t k, const float *, float *y) {

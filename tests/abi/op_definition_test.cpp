@@ -29,7 +29,7 @@ TEST(Op, AClosedContextTakesNone) {
   EXPECT_FAILS(kiln_op_register(context.get(), &scale.def, nullptr), KILN_INVALID_ARGUMENT, "the context is closed");
 }
 
-struct Definition : host::Row {
+struct DefinedOp : host::Row {
   const char *words;
   std::function<void(kiln_op_def &)> spoil;
   uint32_t code = KILN_INVALID_ARGUMENT;
@@ -40,7 +40,7 @@ void take_schema(kiln_op_def &def, std::string_view schema) {
 }
 constexpr uint8_t no_uuid[16] = {};
 
-const Definition definitions[] = {
+const DefinedOp op_definitions[] = {
     {"NoSize", "op->struct_size is 0; set it to the struct's size", [](kiln_op_def &d) { d.struct_size = 0; }},
     {"UnknownFlag", "op->flags has unknown bits", [](kiln_op_def &d) { d.flags = 1u << 20; }},
     {"SufficesWithoutUuid", "has no effect without op->uuid", [](kiln_op_def &d) { d.flags = KILN_OP_UUID_SUFFICES; }},
@@ -120,7 +120,7 @@ const Definition definitions[] = {
      }},
 };
 
-class OpDefinition : public testing::TestWithParam<Definition> {};
+class OpDefinition : public testing::TestWithParam<DefinedOp> {};
 
 TEST_P(OpDefinition, IsRefusedAndUserStaysTheCallers) {
   TestOp scale(TestOp::runs);
@@ -131,6 +131,6 @@ TEST_P(OpDefinition, IsRefusedAndUserStaysTheCallers) {
   }
   EXPECT_EQ(scale.destroyed, 0);
 }
-INSTANTIATE_TEST_SUITE_P(Abi, OpDefinition, testing::ValuesIn(definitions), host::name_of_row);
+INSTANTIATE_TEST_SUITE_P(Abi, OpDefinition, testing::ValuesIn(op_definitions), host::name_of_row);
 
 }  // namespace

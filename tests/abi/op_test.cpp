@@ -10,7 +10,7 @@ namespace {
 using host::TestOp;
 
 // y = tanh(scale(exp(x))), with exp and tanh marked for one region, and annotations of the node between.
-std::string chain(const std::string &annotations = "", const std::string &op = "host.scale") {
+std::string op_chain(const std::string &annotations = "", const std::string &op = "host.scale") {
   const std::string marked = R"("annotations": {"kiln.region": {"text": "r"}})";
   return R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}], "nodes": [
       {"name": "a", "op": "neg", "inputs": ["x"], )" +
@@ -21,8 +21,8 @@ std::string chain(const std::string &annotations = "", const std::string &op = "
 }
 const char *const kept = R"("kiln.decompose": {"text": "keep"})";
 
-host::Compiled compile(kiln_context *context, const std::string &json, const std::string &backend = "cpu",
-                       const std::string &mode = "all", bool strict = false) {
+host::Compiled compile_op(kiln_context *context, const std::string &json, const std::string &backend = "cpu",
+                          const std::string &mode = "all", bool strict = false) {
   const host::Graph graph = host::parse(context, json);
   return host::compile(context, graph.get(), [&](kiln_options *options) {
     EXPECT_OK(kiln_options_set_text(options, "backend", 7, backend.data(), backend.size()));
@@ -31,12 +31,12 @@ host::Compiled compile(kiln_context *context, const std::string &json, const std
   });
 }
 
-host::Call make_call(const host::Executable &executable) {
+host::Call op_call(const host::Executable &executable) {
   kiln_call *call = nullptr;
   EXPECT_OK(kiln_call_create(executable.get(), &call));
   return host::Call(call);
 }
-kiln_error *run(kiln_call *call, std::vector<float> in, std::vector<float> &out) {
+kiln_error *run_op(kiln_call *call, std::vector<float> in, std::vector<float> &out) {
   const auto n = static_cast<int64_t>(in.size());
   const host::Array x({n}, std::move(in)), y({n}, std::vector<float>(static_cast<size_t>(n)));
   const DLTensor *args[] = {&x.tensor, &y.tensor};
@@ -46,10 +46,10 @@ kiln_error *run(kiln_call *call, std::vector<float> in, std::vector<float> &out)
 }
 void expect_chain(const host::Compiled &compiled) {
   ASSERT_EQ(compiled.error, host::Error());
-  const host::Call call = make_call(compiled.executable);
+  const host::Call call = op_call(compiled.executable);
   std::vector<float> y;
   for (const size_t n : {3u, 5u}) {
-    ASSERT_OK(run(call.get(), std::vector<float>(n, -1.5f), y));
+    ASSERT_OK(run_op(call.get(), std::vector<float>(n, -1.5f), y));
     EXPECT_EQ(y, std::vector<float>(n, 4.5f));
   }
 }
@@ -60,11 +60,11 @@ TEST(Op, ItsFunctionRunsInEveryModeAndOnTheReference) {
   scale.register_in(context.get());
   for (const char *mode : {"all", "marked", "except_fallback", "none"}) {
     const int before = scale.ran;
-    const host::Compiled compiled = compile(context.get(), chain(), "cpu", mode);
+    const host::Compiled compiled = compile_op(context.get(), op_chain(), "cpu", mode);
     expect_chain(compiled);
     EXPECT_EQ(scale.ran - before, 2) << mode;
   }
-  expect_chain(compile(context.get(), chain(), "reference"));
+  expect_chain(compile_op(context.get(), op_chain(), "reference"));
   EXPECT_EQ(scale.opened, scale.closed);
 }
 
@@ -72,7 +72,7 @@ TEST(Op, ItIsToldAsRunByItsFunctionAndSplitsWhatIsCompiled) {
   TestOp scale(TestOp::runs | TestOp::keeps_state);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), chain());
+  const host::Compiled compiled = compile_op(context.get(), op_chain());
   ASSERT_EQ(compiled.error, host::Error());
   EXPECT_EQ(host::i64(compiled.report, "kernels_compiled"), 2);
   EXPECT_EQ(host::text(compiled.report, "made.partition.fallbacks.0.node"), "b");
@@ -84,7 +84,7 @@ TEST(Op, FallbackErrorIsNotForOpsThatRunThemselves) {
   TestOp scale(TestOp::runs | TestOp::keeps_state);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  const host::Graph graph = host::parse(context.get(), chain());
+  const host::Graph graph = host::parse(context.get(), op_chain());
   expect_chain(host::compile(context.get(), graph.get(), [](kiln_options *options) {
     EXPECT_OK(kiln_options_set_text(options, "fallback", 8, "error", 5));
   }));
@@ -94,20 +94,20 @@ TEST(Op, ADecompositionFusesWithWhatIsAroundIt) {
   TestOp scale(TestOp::decomposes);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), chain());
+  const host::Compiled compiled = compile_op(context.get(), op_chain());
   expect_chain(compiled);
   EXPECT_EQ(host::i64(compiled.report, "kernels_compiled"), 1);
   EXPECT_GE(scale.decomposed, 1);
-  expect_chain(compile(context.get(), chain(), "reference"));
+  expect_chain(compile_op(context.get(), op_chain(), "reference"));
 }
 
 TEST(Op, WhatIsKeptWholeIsRunByItsFunction) {
   TestOp scale(TestOp::runs | TestOp::decomposes | TestOp::keeps_state);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  expect_chain(compile(context.get(), chain()));
+  expect_chain(compile_op(context.get(), op_chain()));
   EXPECT_EQ(scale.ran, 0);
-  expect_chain(compile(context.get(), chain(kept)));
+  expect_chain(compile_op(context.get(), op_chain(kept)));
   EXPECT_EQ(scale.ran, 2);
 }
 
@@ -115,7 +115,7 @@ TEST(Op, OneThatOnlyDecomposesAndIsKeptWholeRunsOnTheReference) {
   TestOp scale(TestOp::decomposes);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  expect_chain(compile(context.get(), chain(kept)));
+  expect_chain(compile_op(context.get(), op_chain(kept)));
 }
 
 TEST(Op, ItsNumberComesBehindTheBuiltInOnesAndItIsDescribed) {
@@ -176,7 +176,7 @@ TEST(Op, WithAUuidWhatIsMadeIsCachedUnderItsIdentity) {
     TestOp scale(has, "host.scale", version);
     const host::Context context = host::make_context(folder.path());
     scale.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), chain());
+    const host::Compiled compiled = compile_op(context.get(), op_chain());
     expect_chain(compiled);
     reason = host::text(compiled.report, "reason");
     return host::text(compiled.report, "lookup");
@@ -196,7 +196,7 @@ TEST(Op, StrictModeRefusesOneWithoutIdentity) {
   const kiln::test::TemporaryFolder folder;
   const host::Context context = host::make_context(folder.path());
   scale.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), chain(), "cpu", "all", true);
+  const host::Compiled compiled = compile_op(context.get(), op_chain(), "cpu", "all", true);
   EXPECT_EQ(compiled.error.code, KILN_INVALID_ARGUMENT);
   EXPECT_NE(compiled.error.message.find("op 'host.scale' has no identity"), std::string::npos) << compiled.error;
 }
@@ -205,19 +205,19 @@ TEST(Op, AFailureStopsTheRunAndNamesTheNodeAndALaterCallWorks) {
   TestOp scale(TestOp::runs | TestOp::keeps_state);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), chain());
+  const host::Compiled compiled = compile_op(context.get(), op_chain());
   ASSERT_EQ(compiled.error, host::Error());
-  const host::Call call = make_call(compiled.executable);
+  const host::Call call = op_call(compiled.executable);
   std::vector<float> y;
   scale.on_run = [] { return kiln_error_create(KILN_INVALID_ARGUMENT, "it is singular", 14, nullptr); };
-  EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_INVALID_ARGUMENT, "node 'b': [host.scale] it is singular");
+  EXPECT_FAILS(run_op(call.get(), {1, 2}, y), KILN_INVALID_ARGUMENT, "node 'b': [host.scale] it is singular");
   scale.on_run = []() -> kiln_error * { throw std::runtime_error("thrown"); };
-  EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_PLUGIN_FAILED, "it threw an exception: thrown");
+  EXPECT_FAILS(run_op(call.get(), {1, 2}, y), KILN_PLUGIN_FAILED, "it threw an exception: thrown");
   scale.on_run = [] { return kiln_error_create(KILN_OUT_OF_RANGE, "it ends the run", 15, nullptr); };
-  EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_OUT_OF_RANGE, "node 'b': [host.scale] it ends the run");
-  EXPECT_EQ(host::take(run(call.get(), {1, 2}, y)).node, "b");
+  EXPECT_FAILS(run_op(call.get(), {1, 2}, y), KILN_OUT_OF_RANGE, "node 'b': [host.scale] it ends the run");
+  EXPECT_EQ(host::take(run_op(call.get(), {1, 2}, y)).node, "b");
   scale.on_run = {};
-  ASSERT_OK(run(call.get(), {1, -2}, y));
+  ASSERT_OK(run_op(call.get(), {1, -2}, y));
   EXPECT_EQ(y, (std::vector<float>{3, 6}));
 }
 
@@ -228,8 +228,8 @@ TEST(Op, ACloseThatThrowsIsToldByTheNextCompile) {
   const host::Context context = host::make_context("off", &sink);
   scale.register_in(context.get());
   scale.on_close = [] { throw std::runtime_error("late"); };
-  expect_chain(compile(context.get(), chain()));
-  expect_chain(compile(context.get(), chain()));
+  expect_chain(compile_op(context.get(), op_chain()));
+  expect_chain(compile_op(context.get(), op_chain()));
   ASSERT_FALSE(warnings.empty());
   EXPECT_EQ(warnings[0], "close of op 'host.scale' threw an exception: late");
 }
@@ -260,12 +260,12 @@ TEST(Op, EqualNodesAreOneUnlessItIsRandom) {
     const host::Context context = host::make_context();
     scale.register_in(context.get());
     const host::Compiled compiled =
-        compile(context.get(), R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+        compile_op(context.get(), R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
       "nodes": [{"name": "a", "op": "host.scale", "inputs": ["x"]}, {"name": "b", "op": "host.scale", "inputs": ["x"]},
                 {"name": "c", "op": "add", "inputs": ["a", "b"]}], "outputs": [{"name": "y", "value": "c"}]})");
     ASSERT_EQ(compiled.error, host::Error());
     std::vector<float> y;
-    ASSERT_OK(run(make_call(compiled.executable).get(), {1, 2}, y));
+    ASSERT_OK(run_op(op_call(compiled.executable).get(), {1, 2}, y));
     EXPECT_EQ(scale.ran, random ? 2 : 1);
   }
 }
@@ -296,14 +296,14 @@ TEST(Op, EachCallObjectHasAStateOfItsOwn) {
   TestOp scale(TestOp::runs | TestOp::keeps_state);
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  const host::Compiled compiled = compile(context.get(), chain());
+  const host::Compiled compiled = compile_op(context.get(), op_chain());
   ASSERT_EQ(compiled.error, host::Error());
   std::vector<float> y;
   {
-    const host::Call one = make_call(compiled.executable), two = make_call(compiled.executable);
+    const host::Call one = op_call(compiled.executable), two = op_call(compiled.executable);
     EXPECT_EQ(scale.opened, 0) << "before it runs";
     for (int i = 0; i < 3; ++i)
-      for (const host::Call *call : {&one, &two}) ASSERT_OK(run(call->get(), {1, 2}, y));
+      for (const host::Call *call : {&one, &two}) ASSERT_OK(run_op(call->get(), {1, 2}, y));
     EXPECT_EQ(scale.opened, 2);
     EXPECT_EQ(scale.closed, 0);
   }
@@ -314,7 +314,7 @@ TEST(Op, ItLivesAsLongAsWhatWasMadeInItsContext) {
   TestOp scale(TestOp::runs | TestOp::keeps_state);
   host::Context context = host::make_context();
   scale.register_in(context.get());
-  host::Compiled compiled = compile(context.get(), chain());
+  host::Compiled compiled = compile_op(context.get(), op_chain());
   context.reset();
   EXPECT_EQ(scale.destroyed, 0);
   expect_chain(compiled);
@@ -329,7 +329,7 @@ TEST(Op, AnArtifactNeedsTheOpThatItWasMadeWith) {
     TestOp scale(has);
     const host::Context context = host::make_context();
     scale.register_in(context.get());
-    const host::Compiled compiled = compile(context.get(), chain());
+    const host::Compiled compiled = compile_op(context.get(), op_chain());
     ASSERT_EQ(compiled.error, host::Error());
     bytes = host::bytes_of(compiled.executable);
   }
@@ -356,7 +356,7 @@ TEST(Op, AnArtifactInWhichItWasDecomposedDoesNotNeedIt) {
     const host::Context context = host::make_context();
     scale.register_in(context.get());
     kiln_blob *blob = nullptr;
-    ASSERT_OK(kiln_executable_bytes(compile(context.get(), chain()).executable.get(), nullptr, &blob));
+    ASSERT_OK(kiln_executable_bytes(compile_op(context.get(), op_chain()).executable.get(), nullptr, &blob));
     bytes = host::bytes_of(blob);
   }
   const host::Context without = host::make_context();
@@ -382,7 +382,7 @@ TEST(Op, ItRunsInWhatNodesCarry) {
       "outputs": [{"name": "y", "value": "c"}]})");
   const host::Compiled compiled = host::compile(context.get(), graph.get());
   ASSERT_EQ(compiled.error, host::Error());
-  const host::Call call = make_call(compiled.executable);
+  const host::Call call = op_call(compiled.executable);
   for (const uint8_t p : {1, 0}) {
     host::Bool predicate{p};
     const host::Array x({2}, {1, 2}), y({2}, {0, 0});
@@ -401,12 +401,12 @@ TEST(Op, WhatAnOpenThatFailsSetIsItsOwnToEnd) {
   };
   const host::Context context = host::make_context();
   scale.register_in(context.get());
-  const host::Compiled compiled = host::compile(context.get(), host::parse(context.get(), chain()).get());
+  const host::Compiled compiled = host::compile(context.get(), host::parse(context.get(), op_chain()).get());
   ASSERT_EQ(compiled.error, host::Error());
   {
-    const host::Call call = make_call(compiled.executable);
+    const host::Call call = op_call(compiled.executable);
     std::vector<float> y;
-    for (int i = 0; i < 2; ++i) EXPECT_FAILS(run(call.get(), {1, 2}, y), KILN_IO, "[host.scale] no room");
+    for (int i = 0; i < 2; ++i) EXPECT_FAILS(run_op(call.get(), {1, 2}, y), KILN_IO, "[host.scale] no room");
   }
   EXPECT_EQ(scale.ran + scale.closed, 0);
 }
@@ -480,7 +480,7 @@ TEST_P(OpMisuse, IsToldWhereTheNodeIsAdded) {
   const host::Context context = host::make_context();
   scale.register_in(context.get());
   scale.on_infer = GetParam().does;
-  const std::string json = chain();
+  const std::string json = op_chain();
   kiln_graph *graph = nullptr;
   EXPECT_FAILS(kiln_graph_parse(context.get(), json.data(), json.size(), &graph), GetParam().code, GetParam().words);
   scale.on_infer = {};
@@ -554,13 +554,13 @@ TEST_P(OpDecomposition, FailsTheCompileAndTheNextOneWorks) {
   const host::Context context = host::make_context();
   scale.register_in(context.get());
   scale.on_decompose = GetParam().does;
-  const host::Compiled compiled = compile(context.get(), chain());
+  const host::Compiled compiled = compile_op(context.get(), op_chain());
   EXPECT_EQ(compiled.error.code, GetParam().code) << compiled.error;
   EXPECT_NE(compiled.error.message.find("decomposing 'b' [host.scale]: "), std::string::npos) << compiled.error;
   EXPECT_EQ(compiled.error.node, "b");
   EXPECT_NE(compiled.error.message.find(GetParam().words), std::string::npos) << compiled.error;
   scale.on_decompose = {};
-  expect_chain(compile(context.get(), chain()));
+  expect_chain(compile_op(context.get(), op_chain()));
 }
 INSTANTIATE_TEST_SUITE_P(Abi, OpDecomposition, testing::ValuesIn(bad_decompositions), host::name_of_row);
 
@@ -573,7 +573,7 @@ TEST(Op, AHandleThatIsKeptIsRefused) {
     stale = call;
     return kiln_error_create(KILN_TYPE_MISMATCH, "no", 2, nullptr);
   };
-  const std::string json = chain();
+  const std::string json = op_chain();
   kiln_graph *graph = nullptr;
   EXPECT_FAILS(kiln_graph_parse(context.get(), json.data(), json.size(), &graph), KILN_TYPE_MISMATCH, "node 'b'");
   EXPECT_FAILS(kiln_op_call_yield(stale, 0, 1), KILN_INVALID_ARGUMENT, "was destroyed");

@@ -378,7 +378,7 @@ TEST_P(OutputTest, AnInputIsGivenWhatAnotherWasBeforeThatIsWritten) {
 // ---- donation
 
 // z = softmax(x @ w) @ w, in which nothing can be made where it is read: temporaries need memory of their own.
-std::string chain(std::string_view x_annotations, std::string_view w_annotations, std::string_view outputs) {
+std::string two_layers(std::string_view x_annotations, std::string_view w_annotations, std::string_view outputs) {
   const auto input = [](std::string_view name, std::string_view annotations) {
     return R"({"name": ")" + std::string(name) + R"(", "type": {"dtype": "f32", "shape": [64, 64]}, "annotations": {)" +
            std::string(annotations) + "}}";
@@ -410,17 +410,17 @@ TEST_P(OutputTest, ADonatedInputServesAsWorkingMemory) {
     }
     return memory_bytes(call);
   };
-  const int64_t all = run(chain("", "", ""), true, true), one = run(chain(donated, "", ""), false, true),
-                two = run(chain(donated, donated, ""), false, false);
+  const int64_t all = run(two_layers("", "", ""), true, true), one = run(two_layers(donated, "", ""), false, true),
+                two = run(two_layers(donated, donated, ""), false, false);
   EXPECT_EQ(all - one, uses ? 64 * 64 * 4 : 0);
   EXPECT_LE(two, one);
   // One that is an output, too, is read to the end.
-  EXPECT_EQ(run(chain(donated, "", R"(, {"name": "x", "value": "x"})"), true, true), all);
+  EXPECT_EQ(run(two_layers(donated, "", R"(, {"name": "x", "value": "x"})"), true, true), all);
 }
 
 TEST_P(OutputTest, ADonatedInputOverlapsNothing) {
   if (!compiles()) return;
-  const host::Call call = open(chain(donated, "", ""));
+  const host::Call call = open(two_layers(donated, "", ""));
   const host::Array x({64, 64}, std::vector<float>(64 * 64, 0.01f)), z({64}, std::vector<float>(64));
   const DLTensor *args[] = {&x.tensor, &x.tensor, &z.tensor};
   EXPECT_FAILS(kiln_call_run(call.get(), args, 3, nullptr), KILN_INVALID_ARGUMENT,

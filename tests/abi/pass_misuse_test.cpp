@@ -57,7 +57,7 @@ struct Row : host::Row {
 };
 
 const int64_t one = 1;
-const uint8_t two = 2;
+const uint8_t number_two = 2;
 const kiln_text some_text{"a", 1}, bad_text{"\xff", 1}, no_text{nullptr, 3};
 constexpr std::string_view tall = "tall";
 
@@ -222,7 +222,7 @@ const std::vector<Row> &rows() {
       {"AddsAnAttributeWithoutName", KILN_INVALID_ARGUMENT, "an attribute has no name",
        [](const Frame &f) { return f.add("softmax", {f.value("x")}, {host::attr("", KILN_ATTR_I64, 1, &one)}); }},
       {"AddsABooleanOfTwo", KILN_INVALID_ARGUMENT, "a boolean is 0 or 1, not 2",
-       [](const Frame &f) { return f.add("sum", {f.value("x")}, {host::attr("keepdim", KILN_ATTR_BOOL, 1, &two)}); }},
+       [](const Frame &f) { return f.add("sum", {f.value("x")}, {host::attr("keepdim", KILN_ATTR_BOOL, 1, &number_two)}); }},
       {"AddsATakenName", KILN_INVALID_ARGUMENT, "name 'once' is taken already",
        [](const Frame &f) { return f.add("neg", {f.value("x")}, {}, "once"); }},
       {"AddsANameWithAColon", KILN_INVALID_ARGUMENT, "':' and control characters are not allowed",

@@ -15,7 +15,7 @@ using host::some_uuid;
 using host::TestPass;
 
 // Replaces neg(neg(x)) by x; `twice` is the outer one's name.
-kiln_error *drop_double_negation(kiln_pass_call *call) {
+kiln_error *drop_negations(kiln_pass_call *call) {
   kiln_edit *edit = kiln_pass_edit(call);
   const kiln_graph *graph = kiln_edit_view(edit);
   kiln_node twice = 0;
@@ -40,7 +40,7 @@ class PassTest : public testing::Test {
 };
 
 TEST_F(PassTest, RewritesAreReported) {
-  TestPass &pass = make(drop_double_negation);
+  TestPass &pass = make(drop_negations);
   ASSERT_EQ(add(pass), host::Error());
   const host::Compiled compiled = compile();
   ASSERT_EQ(compiled.error.code, KILN_OK) << compiled.error.message;
@@ -93,7 +93,7 @@ TEST_F(PassTest, OfStageLowerRunsOnARegion) {
       EXPECT_OK(kiln_node_annotations(view, nodes[i], &attr, 1, &annotations));
       EXPECT_EQ(annotations, 0u) << "marks have been obeyed";
     }
-    return drop_double_negation(call);
+    return drop_negations(call);
   });
   pass.pass.stage = KILN_STAGE_LOWER;
   pass.identify();
@@ -351,7 +351,7 @@ TEST_F(PassTest, AnEarlyPassIsKeyedByWhatItMade) {
   for (const char *expected : {"MISS", "HIT"}) {
     context = host::make_context(folder.path());
     graph = host::parse(context.get(), host::small_graph);
-    TestPass &pass = make(drop_double_negation);
+    TestPass &pass = make(drop_negations);
     pass.pass.stage = KILN_STAGE_PRE_GRAD;
     ASSERT_EQ(add(pass), host::Error());
     const host::Compiled compiled = compile();

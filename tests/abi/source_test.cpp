@@ -76,15 +76,15 @@ TEST_F(Source, TheLastBytesOfTheFileAreBoundAndOneMoreIsNot) {
   expect_sum(call, 0, 0);  // what was bound before
 }
 
-struct Row : host::Row {
+struct SourceRow : host::Row {
   uint32_t code;
   const char *words;
   std::function<void(kiln_source &, DLTensor &, uint32_t &slot)> change;
 };
 
-const std::vector<Row> &rows() {
+const std::vector<SourceRow> &source_rows() {
   static int64_t many[] = {INT64_MAX, 2}, reversed = -1;
-  static const std::vector<Row> table = {
+  static const std::vector<SourceRow> table = {
       {"OffsetBehindTheEnd", KILN_IO, "has 20000 bytes, and not 8 from byte 20004 on",
        [](kiln_source &s, DLTensor &, uint32_t &) { s.offset = 20004; }},
       {"OffsetThatOverflows", KILN_IO, "has 20000 bytes",
@@ -143,8 +143,8 @@ const std::vector<Row> &rows() {
   return table;
 }
 
-class SourceMisuse : public Source, public testing::WithParamInterface<Row> {};
-INSTANTIATE_TEST_SUITE_P(Rows, SourceMisuse, testing::ValuesIn(rows()), host::name_of_row);
+class SourceMisuse : public Source, public testing::WithParamInterface<SourceRow> {};
+INSTANTIATE_TEST_SUITE_P(Rows, SourceMisuse, testing::ValuesIn(source_rows()), host::name_of_row);
 
 TEST_P(SourceMisuse, IsRefusedAndWhatWasBoundStays) {
   ASSERT_OK(bind());

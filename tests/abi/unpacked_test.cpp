@@ -31,7 +31,7 @@ host::Error open(kiln_context *context, const std::string &path, host::Executabl
   out.reset(made);
   return error;
 }
-host::Executable compiled(kiln_context *context, int factor) {
+host::Executable compiled_scale(kiln_context *context, int factor) {
   return std::move(host::compile(context, host::parse(context, host::scaled(factor)).get()).executable);
 }
 
@@ -47,7 +47,7 @@ void edit(const std::string &path, const std::string &old, const std::string &no
 TEST(Unpacked, AFolderIsOpenedAsTheArtifactThatItIsOf) {
   const TemporaryFolder folder;
   const host::Context context = host::make_context(folder.file("cache"));
-  const host::Executable made = compiled(context.get(), 3);
+  const host::Executable made = compiled_scale(context.get(), 3);
   EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
   std::vector<std::string> warnings;
   const kiln_event_sink sink = host::warnings_into(warnings);
@@ -63,7 +63,7 @@ TEST(Unpacked, AFolderIsOpenedAsTheArtifactThatItIsOf) {
 TEST(Unpacked, ItIsHeldToTheKeyThatIsExpected) {
   const TemporaryFolder folder;
   const host::Context context = host::make_context(folder.file("cache"));
-  const host::Executable made = compiled(context.get(), 3);
+  const host::Executable made = compiled_scale(context.get(), 3);
   const std::string key = host::text(host::describe(made.get()), "key");
   EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
   kiln_options *options = nullptr;
@@ -81,7 +81,7 @@ TEST(Unpacked, ItIsHeldToTheKeyThatIsExpected) {
 TEST(Unpacked, AnEditIsMadeToldAndKeptOutOfTheCache) {
   const TemporaryFolder folder;
   const host::Context context = host::make_context(folder.file("cache"));
-  const host::Executable made = compiled(context.get(), 3);
+  const host::Executable made = compiled_scale(context.get(), 3);
   EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
   edit(folder.file("unpacked/graph.json"), "\"data\":[3]", "\"data\":[5]");
 
@@ -153,7 +153,7 @@ TEST(Unpacked, OpsAndBackendsOfTheHostAreFoundAgain) {
 TEST(Unpacked, TheHostMayEndTheOpeningOfWhatWasEdited) {
   const TemporaryFolder folder;
   const host::Context context = host::make_context();
-  EXPECT_EQ(unpack(compiled(context.get(), 3), folder.file("unpacked")), host::Error());
+  EXPECT_EQ(unpack(compiled_scale(context.get(), 3), folder.file("unpacked")), host::Error());
   edit(folder.file("unpacked/graph.json"), "\"data\":[3]", "\"data\":[5]");
   host::Told told{.texts = {}, .ends_at = 1};
   const kiln_event_sink sink = host::told_into(told, KILN_EVENT_WARNING);
@@ -166,7 +166,7 @@ TEST(Unpacked, TheHostMayEndTheOpeningOfWhatWasEdited) {
 TEST(Unpacked, AMemberThatIsMissingIsNamed) {
   const TemporaryFolder folder;
   const host::Context context = host::make_context();
-  EXPECT_EQ(unpack(compiled(context.get(), 3), folder.file("unpacked")), host::Error());
+  EXPECT_EQ(unpack(compiled_scale(context.get(), 3), folder.file("unpacked")), host::Error());
   std::filesystem::remove(folder.file("unpacked/kernels/0.json"));
   host::Executable opened;
   const host::Error error = open(context.get(), folder.file("unpacked"), opened);
@@ -221,7 +221,7 @@ TEST(Unpacked, TwoOutputsOfOneNameAreRefused) {
 TEST(Unpacked, WhatIsThereStays) {
   const TemporaryFolder folder;
   const host::Context context = host::make_context();
-  const host::Executable made = compiled(context.get(), 3);
+  const host::Executable made = compiled_scale(context.get(), 3);
   EXPECT_EQ(unpack(made, folder.file("unpacked")), host::Error());
   const host::Error error = unpack(made, folder.file("unpacked/"));
   EXPECT_EQ(error.code, uint32_t{KILN_IO});
@@ -231,7 +231,7 @@ TEST(Unpacked, WhatIsThereStays) {
 
 TEST(Unpacked, SavingKnowsNoOtherOption) {
   const host::Context context = host::make_context();
-  const host::Executable made = compiled(context.get(), 3);
+  const host::Executable made = compiled_scale(context.get(), 3);
   kiln_options *options = nullptr;
   ASSERT_OK(kiln_options_create(&options));
   const host::Options owned(options);

@@ -21,7 +21,7 @@ constexpr Product products[] = {
     {"2, 3, 7, 9", "33, 3, 3, 2", R"("conv2d", "inputs": ["x", "w"], "attrs": {"padding": [1, 0]})"},
 };
 
-GraphPtr graph_of(const Product &product, std::string_view x, bool parameter) {
+GraphPtr product_graph(const Product &product, std::string_view x, bool parameter) {
   const auto tensor = [](std::string_view name, std::string_view dtype, std::string_view shape) {
     return str_cat(R"({"name": ")", name, R"(", "type": {"dtype": ")", dtype, R"(", "shape": [)", shape, "]}}");
   };
@@ -49,7 +49,7 @@ TEST(ByteProducts, AreSummedExactlyAtTheEndsOfTheirRanges) {
     for (const char *x : {"i8", "u8"}) {
       for (bool parameter : {true, false}) {
         SCOPED_TRACE(str_cat(product.node, " of ", x, parameter ? ", packed" : ""));
-        const GraphPtr graph = graph_of(product, x, parameter);
+        const GraphPtr graph = product_graph(product, x, parameter);
         Case made{"", graph, {}, {0}, {}};
         for (const auto &ids : {graph->inputs(), graph->parameters()})
           for (uint32_t id : ids) made.arguments.push_back(extreme_tensor(graph->find(id)->results[0], random));

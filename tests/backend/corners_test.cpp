@@ -13,7 +13,7 @@ using ops::f32;
 using ops::f32_data;
 using ops::sym;
 
-Result<std::vector<TensorData>> run(const Backend &backend, std::string_view op, const Sample &sample) {
+Result<std::vector<TensorData>> run_sample(const Backend &backend, std::string_view op, const Sample &sample) {
   KILN_ASSIGN(const Case made, make_case(*find_op(op), sample, 1));
   return backend.run(made);
 }
@@ -22,7 +22,7 @@ Result<std::vector<TensorData>> run(const Backend &backend, std::string_view op,
 void expect_everywhere(std::string_view op, const Sample &sample, const std::vector<double> &y) {
   for (const Backend &backend : backends_and_reference()) {
     if (backend.excluded.contains(op)) continue;
-    const Result<std::vector<TensorData>> got = run(backend, op, sample);
+    const Result<std::vector<TensorData>> got = run_sample(backend, op, sample);
     ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
     const RefTensor all = to_reference((*got)[0]);
     ASSERT_EQ(all.f.size(), y.size()) << backend.name;
@@ -78,8 +78,8 @@ TEST(Corners, AnInfiniteThetaTimesTheMiddleOfOneRowIsNaN) {
 TEST(Corners, StatisticsOfNothingAreNaN) {
   for (const std::string op : {"layer_norm", "rms_norm"})
     for (const Backend &backend : backends_and_reference()) {
-      const Result<std::vector<TensorData>> got =
-          run(backend, op, {.inputs = {f32({2, sym("n")})}, .attrs = {{"statistics", true}}, .sizes = {{"n", 0}}});
+      const Result<std::vector<TensorData>> got = run_sample(
+          backend, op, {.inputs = {f32({2, sym("n")})}, .attrs = {{"statistics", true}}, .sizes = {{"n", 0}}});
       ASSERT_TRUE(got.ok()) << backend.name << ": " << got.status().message();
       for (size_t k = 1; k < got->size(); ++k)
         for (const double x : to_reference((*got)[k]).f) EXPECT_TRUE(std::isnan(x)) << op << " on " << backend.name;
@@ -108,8 +108,8 @@ TEST(Corners, ADirectTransformHasTheBitsOfOneWhoseLengthIsNotKnown) {
         op == "rfft" ? std::map<std::string, int64_t>{{"n", 60}} : std::map<std::string, int64_t>{{"n", 31}};
     const TensorType known = f32(shape(sizes.at("n"))), unknown = f32(shape(sym("n")));
     const Backend cpu = compiled("cpu", "native", true);
-    const auto values = run(cpu, op, {.inputs = {known}, .attrs = {{"direct", true}}});
-    const auto others = run(cpu, op, {.inputs = {unknown}, .attrs = {{"direct", true}}, .sizes = sizes});
+    const auto values = run_sample(cpu, op, {.inputs = {known}, .attrs = {{"direct", true}}});
+    const auto others = run_sample(cpu, op, {.inputs = {unknown}, .attrs = {{"direct", true}}, .sizes = sizes});
     ASSERT_TRUE(values.ok() && others.ok()) << values.status().message() << others.status().message();
     EXPECT_EQ((*values)[0], (*others)[0]) << op;
     const Result<Case> refused = make_case(*find_op(op), {.inputs = {unknown}, .sizes = sizes}, 1);

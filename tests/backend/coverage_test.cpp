@@ -51,7 +51,7 @@ Result<Coverage> coverage_of(const Op &op) {
   return all;
 }
 
-std::vector<Backend> all_backends() {
+std::vector<Backend> backends_and_standins() {
   std::vector<Backend> all = backends();
   all.push_back(cuda_on_standins());
   return all;
@@ -66,7 +66,7 @@ std::string row_of(const Op &op, const Coverage &coverage) {
                     : coverage.taken & one   ? " ? |"
                                              : " |");
   }
-  for (const Backend &backend : all_backends())
+  for (const Backend &backend : backends_and_standins())
     if (const auto excluded = backend.excluded.find(op.name); excluded != backend.excluded.end())
       str_append(row, str_cat(" not on ", backend.name, ": ", excluded->second, ";"));
   return row + " |\n";
@@ -76,7 +76,7 @@ TEST(Coverage, OfEveryTypeThatARecordNames) {
   const std::vector<DType> types = all_types();
   std::string table =
       str_cat("x: operands of the type are tested; r: results of it alone\non: ",
-              join(all_backends(), "; ", [](const Backend &backend) { return backend.name; }), "\n\n| op |",
+              join(backends_and_standins(), "; ", [](const Backend &backend) { return backend.name; }), "\n\n| op |",
               join(types, "|", [](DType type) { return str_cat(" ", name_of(type), " "); }), "| exclusions |\n|---|");
   for (size_t column = 0; column <= types.size(); ++column) str_append(table, "---|");
   str_append(table, "\n");

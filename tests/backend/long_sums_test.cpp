@@ -63,7 +63,8 @@ std::string list_of(const std::vector<int64_t> &numbers) {
 }
 
 // The results of one node each, of x, by one thread and by most_threads; sizes are known, or all are symbols.
-Results run(const std::vector<std::string> &nodes, const TensorData &x, bool known, const CompileOptions &options) {
+Results run_nodes(const std::vector<std::string> &nodes, const TensorData &x, bool known,
+                  const CompileOptions &options) {
   std::string dims, outputs, all_nodes;
   GraphCall call{{}, {x}};
   for (size_t d = 0; d < x.shape.size(); ++d) {
@@ -87,8 +88,8 @@ Results run(const std::vector<std::string> &nodes, const TensorData &x, bool kno
 }
 
 // Known and unknown sizes have the same bits.
-Results run(const std::vector<std::string> &nodes, const TensorData &x, const CompileOptions &options) {
-  const Results known = run(nodes, x, true, options), unknown = run(nodes, x, false, options);
+Results run_nodes(const std::vector<std::string> &nodes, const TensorData &x, const CompileOptions &options) {
+  const Results known = run_nodes(nodes, x, true, options), unknown = run_nodes(nodes, x, false, options);
   for (size_t i = 0; i < known.size() && i < unknown.size(); ++i)
     EXPECT_EQ(known[i].bytes, unknown[i].bytes) << nodes[i];
   return known;
@@ -99,13 +100,13 @@ std::string node_over(std::string_view op, const std::vector<int64_t> &dims) {
 }
 
 // What is summed up for each result: element `at` belongs to `group`.
-struct Layout {
+struct SumLayout {
   std::string name;
   std::vector<int64_t> shape, dims;
   std::function<size_t(size_t at)> group;
   size_t groups = 1;
 };
-std::vector<Layout> layouts(int64_t n) {
+std::vector<SumLayout> sum_layouts(int64_t n) {
   const auto all = static_cast<size_t>(n);
   const auto whole = [](size_t) { return size_t{0}; };
   return {{"all", {n}, {0}, whole},
@@ -119,7 +120,7 @@ std::vector<Layout> layouts(int64_t n) {
 
 // sum, mean and var of each group against float64. Errors are counted in units of `epsilon` of the sum of magnitudes:
 // sums in pairs have a few, one after the other tens of thousands.
-void expect_close(const Layout &layout, DType type, Kind kind, double epsilon, const CompileOptions &options) {
+void expect_close(const SumLayout &layout, DType type, Kind kind, double epsilon, const CompileOptions &options) {
   const int64_t count = std::accumulate(layout.shape.begin(), layout.shape.end(), int64_t{1}, std::multiplies<>());
   const TensorData x = data_of(type, layout.shape, numbers(count, kind));
   const std::vector<double> values = values_of(x);
@@ -133,8 +134,8 @@ void expect_close(const Layout &layout, DType type, Kind kind, double epsilon, c
     const long double distance = values[i] - sum[layout.group(i)] / n;
     squares[layout.group(i)] += distance * distance;
   }
-  const Results results =
-      run({node_over("sum", layout.dims), node_over("mean", layout.dims), node_over("var", layout.dims)}, x, options);
+  const Results results = run_nodes(
+      {node_over("sum", layout.dims), node_over("mean", layout.dims), node_over("var", layout.dims)}, x, options);
   ASSERT_EQ(results.size(), 3u);
   const std::vector<double> sums = values_of(results[0]), means = values_of(results[1]), vars = values_of(results[2]);
   for (size_t g = 0; g < layout.groups; ++g) {
@@ -156,45 +157,45 @@ class LongSums : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(LongSums, OfMillionsOfF32AreCloseToThoseOfF64InEveryLayout) {
-  for (const Layout &layout : layouts(2'000'003))
+  for (const SumLayout &layout : sum_layouts(2'000'003))
     for (Kind kind : {Kind::near_1000, Kind::alternating})
       expect_close(layout, DType::f32, kind, f32_epsilon, options());
 }
 
 TEST_P(LongSums, OfTwentyMillionsAreAsClose) {
-  expect_close(layouts(20'000'000)[0], DType::f32, Kind::near_1000, f32_epsilon, options());
+  expect_close(sum_layouts(20'000'000)[0], DType::f32, Kind::near_1000, f32_epsilon, options());
 }
 
 TEST_P(LongSums, OfF64AreCloseToThoseOfLongDouble) {
-  expect_close(layouts(2'000'003)[0], DType::f64, Kind::near_1000, 0x1p-52, options());
-  expect_close(layouts(1'000'003)[3], DType::f64, Kind::near_1000, 0x1p-52, options());
+  expect_close(sum_layouts(2'000'003)[0], DType::f64, Kind::near_1000, 0x1p-52, options());
+  expect_close(sum_layouts(1'000'003)[3], DType::f64, Kind::near_1000, 0x1p-52, options());
 }
 
 // They are summed in f32 and rounded once; of f16 the sum is beyond its range, and is left out by what is around 0.
 TEST_P(LongSums, OfSixteenBitsAreRoundedOnce) {
   for (size_t layout : {0, 3}) {
-    expect_close(layouts(1'000'003)[layout], DType::bf16, Kind::near_1000, 0x1p-9, options());
-    expect_close(layouts(1'000'003)[layout], DType::f16, Kind::around_0, 0x1p-11, options());
+    expect_close(sum_layouts(1'000'003)[layout], DType::bf16, Kind::near_1000, 0x1p-9, options());
+    expect_close(sum_layouts(1'000'003)[layout], DType::f16, Kind::around_0, 0x1p-11, options());
   }
 }
 
 TEST_P(LongSums, InAnyOrderAreAsClose) {
   CompileOptions relaxed = options();
   relaxed.rounding = Rounding::relaxed;
-  for (const Layout &layout : layouts(1'000'003))
+  for (const SumLayout &layout : sum_layouts(1'000'003))
     expect_close(layout, DType::f32, Kind::near_1000, f32_epsilon, relaxed);
 }
 
 // What is one kernel a node is not cut.
 void expect_same_bits_cut_or_not(const std::vector<size_t> &which, int64_t n, CompileOptions options) {
   for (const size_t layout : which) {
-    const auto [name, shape, dims, group, groups] = layouts(n)[layout];
+    const auto [name, shape, dims, group, groups] = sum_layouts(n)[layout];
     const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
     const TensorData x = data_of(DType::f32, shape, numbers(count, Kind::near_1000));
     std::vector<std::vector<uint8_t>> bits;
     for (const bool fuse : {true, false}) {
       options.fuse = fuse;
-      const Results results = run({node_over("sum", dims)}, x, true, options);
+      const Results results = run_nodes({node_over("sum", dims)}, x, true, options);
       ASSERT_EQ(results.size(), 1u);
       bits.push_back(results[0].bytes);
     }
@@ -209,8 +210,9 @@ TEST_P(LongSums, AreTheSameBitsCutIntoGroupsOrNot) {
 TEST_P(LongSums, InOpsThatSumUpInsideAreClose) {
   constexpr int64_t n = 2'000'003;
   const std::vector<float> all = numbers(n, Kind::near_1000);
-  const Results results = run({R"("op":"softmax")", R"("op":"logsumexp")", R"("op":"norm")", R"("op":"layer_norm")"},
-                              ops::f32_data({1, n}, all), options());
+  const Results results =
+      run_nodes({R"("op":"softmax")", R"("op":"logsumexp")", R"("op":"norm")", R"("op":"layer_norm")"},
+                ops::f32_data({1, n}, all), options());
   ASSERT_EQ(results.size(), 4u);
   long double exps = 0, squares = 0, sum = 0, distances = 0;
   for (double x : all) {
@@ -239,7 +241,7 @@ TEST(LongSumsOnADevice, OfMillionsAreCloseToThoseOfF64) {
     CompileOptions options = cuda_options();
     options.rounding = rounding;
     for (size_t layout : {0, 3, 5, 6})
-      expect_close(layouts(1'800'003)[layout], DType::f32, Kind::near_1000, f32_epsilon, options);
+      expect_close(sum_layouts(1'800'003)[layout], DType::f32, Kind::near_1000, f32_epsilon, options);
   }
 }
 

@@ -118,7 +118,7 @@ TEST(NativeReference, HasTheBitsOfWideStorageForEveryOpAndTypeOnAnyNumberOfThrea
   EXPECT_GT(compared_repeated, 2000);
 }
 
-Case case_of(std::string_view op, const std::vector<TensorData> &arguments, const AttrMap &attrs = {}) {
+Case native_case(std::string_view op, const std::vector<TensorData> &arguments, const AttrMap &attrs = {}) {
   Edit edit;
   std::vector<ValueId> inputs;
   for (const TensorData &argument : arguments) {
@@ -143,11 +143,11 @@ TEST(NativeReference, TellsTheFirstIndexInOrderThatIsOutOfRange) {
   const TensorData table = ops::f32_data({2, 3}, {1, 2, 3, 4, 5, 6});
   const TensorData many = ops::f32_data({count, 2}, std::vector<float>(2 * count));
   const AttrMap along = {{"dim", AttrValue(int64_t{0})}};
-  for (const Case &c :
-       {case_of("embedding", {table, index}), case_of("index_select", {table, index}, along),
-        case_of("gather_nd", {table, rows}), case_of("index", {table, index}, along),
-        case_of("index_add", {ops::f32_data({2, 2}, {1, 2, 3, 4}), index, many}, along),
-        case_of("one_hot", {index}, {{"classes", AttrValue(Dim(2))}}), case_of("cross_entropy", {many, index})}) {
+  for (const Case &c : {native_case("embedding", {table, index}), native_case("index_select", {table, index}, along),
+                        native_case("gather_nd", {table, rows}), native_case("index", {table, index}, along),
+                        native_case("index_add", {ops::f32_data({2, 2}, {1, 2, 3, 4}), index, many}, along),
+                        native_case("one_hot", {index}, {{"classes", AttrValue(Dim(2))}}),
+                        native_case("cross_entropy", {many, index})}) {
     const std::string_view op = c.graph->nodes().back().op->name;
     const std::vector<Scattered> arguments(c.arguments.begin(), c.arguments.end());
     for (const ReferenceThreads &threads : {ReferenceThreads(), backwards, on_three_threads()})
@@ -169,7 +169,7 @@ TEST(NativeReference, SharesRangesAmongThreadsWithTheSameBits) {
       if (op == std::string_view("matmul")) operands.push_back(random_tensor(type, {90, 65}, numbers, random));
       AttrMap attrs;
       if (op == std::string_view("sum")) attrs = {{"dims", ops::ints({1})}};
-      const Case c = case_of(op, operands, attrs);
+      const Case c = native_case(op, operands, attrs);
       const std::vector<Scattered> arguments(c.arguments.begin(), c.arguments.end());
       const auto alone = run_native(c, arguments, {}), shared = run_native(c, arguments, on_three_threads());
       ASSERT_TRUE(alone.ok() && shared.ok()) << alone.status().message() << shared.status().message();
@@ -183,7 +183,7 @@ TEST(NativeReference, ReadsOperandsWhereTheyLieAndKeepsValuesInTheirOwnBytes) {
   const RefTensor x = view_of(DType::f32, {1 << 16}, {1}, ones.data());
   EXPECT_EQ(x.native->first, reinterpret_cast<uint8_t *>(ones.data()));
   EXPECT_TRUE(x.f.empty());
-  const Case c = case_of("exp", {ops::f32_data({1 << 16}, ones)});
+  const Case c = native_case("exp", {ops::f32_data({1 << 16}, ones)});
   const RefTensor *pointer = &x;
   const auto y = run_reference(*c.graph, {&pointer, 1}, nullptr, {}, nullptr, {}, {.native = true});
   ASSERT_TRUE(y.ok()) << y.status().message();

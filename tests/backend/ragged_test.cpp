@@ -22,7 +22,7 @@ Result<Case> bags(const std::string &mode, std::vector<int64_t> offsets) {
                    1);
 }
 
-std::vector<Backend> all_backends() {
+std::vector<Backend> compiled_and_reference() {
   std::vector<Backend> all = compiled_backends();
   all.push_back(reference());
   return all;
@@ -34,7 +34,7 @@ TEST(Bags, ThatBeginBeforeTheOneBeforeThemBeginWithIt) {
   for (const auto &[mode, values] : expected) {
     const Result<Case> made = bags(mode, {0, 3, 1});
     ASSERT_TRUE(made.ok()) << made.status().message();
-    for (const Backend &backend : all_backends()) {
+    for (const Backend &backend : compiled_and_reference()) {
       const Result<std::vector<TensorData>> results = backend.run(*made);
       ASSERT_TRUE(results.ok()) << backend.name << ": " << results.status().message();
       EXPECT_EQ(to_reference((*results)[0]).f, values) << backend.name << ", " << mode;
@@ -45,7 +45,7 @@ TEST(Bags, ThatBeginBeforeTheOneBeforeThemBeginWithIt) {
 TEST(Bags, LeaveNothingBeforeTheFirst) {
   const Result<Case> made = bags("mean", {2, 0});
   ASSERT_TRUE(made.ok()) << made.status().message();
-  for (const Backend &backend : all_backends())
+  for (const Backend &backend : compiled_and_reference())
     EXPECT_EQ(backend.run(*made).status().code(), Code::out_of_range) << backend.name;
 }
 

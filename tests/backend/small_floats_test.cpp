@@ -19,7 +19,7 @@ Case case_of(GraphPtr graph, std::vector<TensorData> arguments) {
   return {"", std::move(graph), std::move(arguments), std::vector<double>(outputs, 0.0), {}};
 }
 
-GraphPtr graph_of(std::string_view dtype, std::string_view nodes, size_t size) {
+GraphPtr small_graph(std::string_view dtype, std::string_view nodes, size_t size) {
   return test::graph_of(str_cat(R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": ")", dtype,
                                 R"(", "shape": [)", size, R"(]}}], "nodes": [)", nodes,
                                 R"(], "outputs": [{"name": "y", "value": "y"}]})"));
@@ -27,9 +27,9 @@ GraphPtr graph_of(std::string_view dtype, std::string_view nodes, size_t size) {
 
 TEST(SmallFloats, EachAdditionRoundsItsSum) {
   // 2048 + 1 is a tie, which goes to 2048, twice; 2048 + (1 + 1) would be 2050.
-  const Case made = case_of(graph_of("f16", R"({"name": "one", "op": "full", "attrs": {"value": 1, "dtype": "f16",
+  const Case made = case_of(small_graph("f16", R"({"name": "one", "op": "full", "attrs": {"value": 1, "dtype": "f16",
       "shape": []}}, {"name": "s", "op": "add", "inputs": ["x", "one"]}, {"name": "y", "op": "add", "inputs": ["s", "one"]})",
-                                     2),
+                                        2),
                             {halves({2048, 3}, DType::f16)});
   for (const Backend &backend : backends()) {
     const Result<std::vector<TensorData>> got = backend.run(made);
@@ -56,10 +56,10 @@ TEST(SmallFloats, AccumulationsRoundOnce) {
         one.f[0] = x;
       else
         one.i[0] = static_cast<int64_t>(x);
-      const Case made = case_of(graph_of(name_of(from),
-                                         str_cat(R"({"name": "y", "op": ")", op, R"(", "inputs": ["x"], "attrs": {)",
-                                                 dim, R"("dtype": ")", name_of(to), R"("}})"),
-                                         1),
+      const Case made = case_of(small_graph(name_of(from),
+                                            str_cat(R"({"name": "y", "op": ")", op, R"(", "inputs": ["x"], "attrs": {)",
+                                                    dim, R"("dtype": ")", name_of(to), R"("}})"),
+                                            1),
                                 {from_reference(one)});
       const std::vector<Backend> all = backends_and_reference();
       for (const Backend &backend : all) {
@@ -95,10 +95,10 @@ TEST(SmallFloats, FusionChangesNoBit) {
   for (const char *dtype : {"f16", "bf16"}) {
     std::vector<double> values;
     for (int i = 0; i < 300; ++i) values.push_back(std::sin(i * 0.7) * 3);
-    const Case made = case_of(graph_of(dtype, R"({"name": "a", "op": "gelu", "inputs": ["x"]},
+    const Case made = case_of(small_graph(dtype, R"({"name": "a", "op": "gelu", "inputs": ["x"]},
         {"name": "b", "op": "mul", "inputs": ["a", "x"]}, {"name": "c", "op": "softmax", "inputs": ["b"]},
         {"name": "d", "op": "sqrt", "inputs": ["c"]}, {"name": "y", "op": "sub", "inputs": ["d", "b"]})",
-                                       300),
+                                          300),
                               {halves(values, *dtype_from_name(dtype))});
     for (const std::string &level : levels_here()) {
       const auto fused = compiled("", level, true).run(made), apart = compiled("", level, false).run(made);

@@ -84,7 +84,7 @@ std::string tensor_json(std::string_view name, std::string_view dtype, std::stri
   return str_cat(R"({"name": ")", name, R"(", "type": {"dtype": ")", dtype, R"(", "shape": [)", shape, "]}}");
 }
 
-GraphPtr graph_of(const Reader &reader, const Form &form, std::string_view activations, bool parameters) {
+GraphPtr weights_graph(const Reader &reader, const Form &form, std::string_view activations, bool parameters) {
   std::vector<int64_t> stored = reader.weight, scales = {reader.weight[0]};
   if (form.nibbles) stored.back() /= 2;
   if (form.groups) {
@@ -117,7 +117,7 @@ GraphPtr graph_of(const Reader &reader, const Form &form, std::string_view activ
                                 R"(], "outputs": [{"name": "y", "value": "y"}]})"));
 }
 
-Case case_of(const GraphPtr &graph, double tolerance) {
+Case weights_case(const GraphPtr &graph, double tolerance) {
   Case made{"", graph, {}, {tolerance}, {}};
   std::mt19937_64 random(7);
   if (!graph->symbols().empty()) made.sizes = {{"n", 70}};
@@ -148,7 +148,7 @@ void for_all(Body body) {
 
 TEST(StoredWeights, AreUnpackedWhereTheyAreReadAndNowhereElse) {
   for_all([](const Reader &reader, const Form &form, const char *activations, bool parameters) {
-    const GraphPtr graph = graph_of(reader, form, activations, parameters);
+    const GraphPtr graph = weights_graph(reader, form, activations, parameters);
     for (const char *backend : {"cpu", "cuda"}) {
       const bool panels = backend == std::string_view("cpu") && parameters && reader.packed;
       const Result<Compiled> made = compile_alone(
@@ -179,7 +179,7 @@ TEST(StoredWeights, GiveWhatTheirFloatsGive) {
     if (!thorough && (!parameters || dtype != DType::f32)) return;
     Sample by_dtype;
     if (dtype == DType::f32) by_dtype.tolerance = 5e-5;  // sums of up to 64 numbers of up to 256
-    const Case made = case_of(graph_of(reader, form, activations, parameters), tolerance_of(by_dtype, dtype));
+    const Case made = weights_case(weights_graph(reader, form, activations, parameters), tolerance_of(by_dtype, dtype));
     for (const Backend &backend : thorough &&dtype == DType::f32 ? all : std::vector{native})
       EXPECT_EQ(check(backend, made), "");
   });

@@ -20,7 +20,7 @@ namespace {
 using ops::f32_data;
 
 // Of very different sizes, so that each order has bits of its own.
-std::vector<float> numbers(int64_t count) {
+std::vector<float> summands(int64_t count) {
   std::vector<float> all;
   uint32_t state = 1;
   for (int64_t i = 0; i < count; ++i) {
@@ -129,7 +129,7 @@ class Sums : public ::testing::TestWithParam<std::string> {
 
 TEST_P(Sums, HaveOneOrderAlongRowsAndColumnsOfKnownAndUnknownSizes) {
   for (int64_t n : {1, 3, 9, 15, 16, 17, 40, 64, 67, 129, 1000, 4096, 4097, 8192, 20480, 29000}) {
-    const std::vector<float> all = numbers(n);
+    const std::vector<float> all = summands(n);
     for (bool columns : {false, true})
       for (bool known : {false, true})
         expect_sum(sum_of_each(all, columns, known, sum_in_order(all, target().vector_bytes() / 4)), GetParam());
@@ -140,7 +140,7 @@ TEST_P(Sums, HaveOneOrderAlongRowsAndColumnsOfKnownAndUnknownSizes) {
 // one axis, the second cannot.
 TEST_P(Sums, OverSeveralDimsAreInTheirRowMajorOrderWhateverTheStrides) {
   const int64_t a = 7, b = 27;
-  const std::vector<float> all = numbers(a * b);
+  const std::vector<float> all = summands(a * b);
   std::vector<float> transposed(all.size());
   for (int64_t i = 0; i < a; ++i)
     for (int64_t j = 0; j < b; ++j) transposed[static_cast<size_t>(j * a + i)] = all[static_cast<size_t>(i * b + j)];
@@ -168,7 +168,7 @@ TEST_P(Sums, OverDimsThatAreNoNeighboursAreInTheirRowMajorOrderInChunks) {
     int64_t a, b, c;
   };
   for (const auto [a, b, c] : {Dims{1, 7, 27}, Dims{1, 130, 67}, Dims{19, 23, 21}, Dims{2, 3, 4099}}) {
-    const std::vector<float> all = numbers(a * b * c);
+    const std::vector<float> all = summands(a * b * c);
     std::vector<float> in_memory;
     for (int64_t k = 0; k < c; ++k)
       for (int64_t j = 0; j < b; ++j)
@@ -191,7 +191,7 @@ TEST_P(Sums, OverDimsThatAreNoNeighboursAreInTheirRowMajorOrderInChunks) {
 // Bodies of a few operations and of many are added up by different code.
 TEST_P(Sums, OfLongBodiesHaveTheSameOrder) {
   for (int64_t n : {5, 64, 100, 333, 4160, 8192, 10007}) {
-    std::vector<float> all = numbers(n);
+    std::vector<float> all = summands(n);
     const float expected = sum_in_order(all, target().vector_bytes() / 4);
     for (bool known : {false, true}) {
       const std::string extent = known ? std::to_string(n) : "\"n\"";
@@ -218,8 +218,8 @@ TEST_P(Sums, OfProductsAreAddedUpPer1024OfTheirDepth) {
   const Target cpu = target();
   const bool fused = GetParam() != "x86-64";
   for (int64_t k : {1, 7, 1024, 1025, 3000}) {
-    const std::vector<float> a = numbers(k);
-    std::vector<float> b = numbers(k + 1);
+    const std::vector<float> a = summands(k);
+    std::vector<float> b = summands(k + 1);
     b.erase(b.begin());
     const float expected = product_in_order(a, b, fused);
     for (bool packed : {false, true}) {
@@ -250,7 +250,7 @@ TEST(SumsOnADevice, HaveOneOrderInBlocksOfAnySizeAndInOneThread) {
   for (int threads : {4, 32}) {
     standin::use_driver()->reset({.max_threads = threads});
     for (int64_t n : {5, 1000, 200000}) {
-      const std::vector<float> all = numbers(n);
+      const std::vector<float> all = summands(n);
       const float expected = sum_in_order(all, kernel::device_partials, 1, kernel::device_chunk);
       for (bool columns : {false, true}) expect_sum(sum_of_each(all, columns, false, expected), cuda_options());
     }

@@ -34,21 +34,21 @@ std::shared_ptr<Pass> counting_pass(std::string name, std::optional<Uuid> uuid, 
 
 class CompileCache : public test::Compiling {};
 
-const std::string chain = f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
+const std::string chain_graph = f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
     {"name":"b","op":"tanh","inputs":["a"]},{"name":"c","op":"mul","inputs":["b","x"]})",
-                                    "c");
+                                          "c");
 
 TEST_F(CompileCache, ASecondCompileHitsAndRunsNothing) {
   auto runs = std::make_shared<int>(0);
   ASSERT_TRUE(passes_.add(counting_pass("counts", Uuid{1}, runs)).ok());
-  expect(Outcome::miss, "", chain);
+  expect(Outcome::miss, "", chain_graph);
   EXPECT_EQ(*runs, 1);
   EXPECT_TRUE(ran("counts") && ran("cse"));
   EXPECT_EQ(report_.kernels_compiled, 1u);
   EXPECT_EQ(report_.launches, 1u);
   const Digest key = report_.key;
 
-  expect(Outcome::hit, "hit", chain);
+  expect(Outcome::hit, "hit", chain_graph);
   EXPECT_EQ(*runs, 1);
   EXPECT_TRUE(report_.passes.empty());
   EXPECT_EQ(report_.kernels_compiled, 0u);
@@ -60,7 +60,7 @@ TEST_F(CompileCache, ASecondCompileHitsAndRunsNothing) {
 TEST_F(CompileCache, ColdAndWarmExecutablesGiveTheSameBits) {
   std::vector<float> x(1000), y(1000);
   for (size_t i = 0; i < x.size(); ++i) x[i] = 0.01f * float(i) - 5, y[i] = 1 / (1 + float(i));
-  Result<Compiled> cold = compile(chain), warm = compile(chain);
+  Result<Compiled> cold = compile(chain_graph), warm = compile(chain_graph);
   ASSERT_TRUE(cold.ok()) << cold.status().message();
   ASSERT_TRUE(warm.ok()) << warm.status().message();
   EXPECT_EQ(report_.lookup, Outcome::hit) << report_.reason;
@@ -70,7 +70,7 @@ TEST_F(CompileCache, ColdAndWarmExecutablesGiveTheSameBits) {
 }
 
 // Two calls of a graph, marked, around nodes of which one is marked and one falls back.
-const std::string marked = [] {
+const std::string marked_graph = [] {
   std::string json = f32_graph("xy", R"("n")", R"(
       {"name":"a","op":"call","inputs":["x"],"attrs":{"graph":"f"},"annotations":{"kiln.region":{"text":"first"}}},
       {"name":"b","op":"add","inputs":["a","y"]},
@@ -88,7 +88,7 @@ const std::string marked = [] {
 TEST_F(CompileCache, EveryModeGivesTheBitsOfTheWholeColdAndWarm) {
   std::vector<float> x(37), y(37);
   for (size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * float(i) - 2, y[i] = 1 / (1 + float(i));
-  const Result<Compiled> whole = compile(marked);
+  const Result<Compiled> whole = compile(marked_graph);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
   EXPECT_EQ(report_.made.find("partition"), std::string::npos);
   const std::vector<float> expected = run(*whole, {x, y});
@@ -100,7 +100,7 @@ TEST_F(CompileCache, EveryModeGivesTheBitsOfTheWholeColdAndWarm) {
       options.fallback = fallback;
       std::string made;
       for (const Outcome outcome : {Outcome::miss, Outcome::hit}) {
-        const Result<Compiled> compiled = compile(marked, options);
+        const Result<Compiled> compiled = compile(marked_graph, options);
         ASSERT_TRUE(compiled.ok()) << compiled.status().message();
         EXPECT_EQ(report_.lookup, outcome) << report_.reason;
         EXPECT_TRUE(outcome == Outcome::miss || report_.kernels_compiled == 0) << report_.kernels_compiled;
@@ -118,9 +118,9 @@ TEST_F(CompileCache, EveryModeGivesTheBitsOfTheWholeColdAndWarm) {
 TEST_F(CompileCache, EqualRegionsCompileOnce) {
   CompileOptions options;
   options.mode = Mode::marked;
-  ASSERT_TRUE(compile(marked, options).ok());
-  // Six kernels of the calls' graph (two of its sum: groups, and what they come to), one of the region between them, the
-  // sum and what falls back.
+  ASSERT_TRUE(compile(marked_graph, options).ok());
+  // Six kernels of the calls' graph (two of its sum: groups, and what they come to), one of the region between them,
+  // the sum and what falls back.
   EXPECT_EQ(report_.kernels_compiled, 6u + 3);
   EXPECT_EQ(report_.launches, 2u * 6 + 3);
   EXPECT_NE(report_.made.find(R"("same_as":0)"), std::string::npos) << report_.made;
@@ -130,7 +130,7 @@ TEST_F(CompileCache, TheReferenceRunsWhatFallsBackToItWithoutAKernel) {
   CompileOptions options;
   options.mode = Mode::none;
   options.fallback = Fallback::reference;
-  const Result<Compiled> compiled = compile(marked, options);
+  const Result<Compiled> compiled = compile(marked_graph, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   EXPECT_EQ(report_.launches, 0u);
   EXPECT_EQ(compiled->executable->artifact().graphs.size(), 6u);  // of equal nodes, one
@@ -178,7 +178,7 @@ TEST_F(CompileCache, NodesOfEqualRegionsKeepTheirNames) {
 }
 
 TEST_F(CompileCache, OneCompilationServesEverySize) {
-  Result<Compiled> compiled = compile(chain);
+  Result<Compiled> compiled = compile(chain_graph);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   for (size_t size : {0, 1, 3, 17, 4096}) {
     const std::vector<float> x(size, 0.5f), y(size, 0.25f), out = run(*compiled, {x, y});
@@ -196,37 +196,37 @@ TEST_F(CompileCache, AMissNamesWhatDiffers) {
     ASSERT_TRUE(passes_.add(pass).ok());
   };
   with([](Pass &) {});
-  expect(Outcome::miss, "", chain);
-  expect(Outcome::hit, "", chain);
+  expect(Outcome::miss, "", chain_graph);
+  expect(Outcome::hit, "", chain_graph);
 
   with([](Pass &p) { p.uuid = Uuid{2}; });
-  expect(Outcome::miss, "pass counts", chain);
+  expect(Outcome::miss, "pass counts", chain_graph);
   with([](Pass &p) { p.version = "2"; });
-  expect(Outcome::miss, "pass counts", chain);
+  expect(Outcome::miss, "pass counts", chain_graph);
   with([](Pass &p) { p.options["level"] = AttrValue(2); });
-  expect(Outcome::miss, "pass counts", chain);
+  expect(Outcome::miss, "pass counts", chain_graph);
   with([](Pass &p) { p.file = digest_of("another build of the plugin"); });
-  expect(Outcome::miss, "pass counts", chain);
+  expect(Outcome::miss, "pass counts", chain_graph);
   with([](Pass &p) { p.fingerprint = [](Fingerprint &out) { return out.key.text("state"), Status(); }; });
-  expect(Outcome::miss, "pass counts", chain);
+  expect(Outcome::miss, "pass counts", chain_graph);
   with([](Pass &) {});
-  expect(Outcome::miss, "options", chain, {.fuse = false});
-  expect(Outcome::miss, "target", chain, {.cpu = "x86-64"});
+  expect(Outcome::miss, "options", chain_graph, {.fuse = false});
+  expect(Outcome::miss, "target", chain_graph, {.cpu = "x86-64"});
   expect(Outcome::miss, "graph",
          f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
       {"name":"b","op":"tanh","inputs":["a"]},{"name":"c","op":"mul","inputs":["b","y"]})",
                    "c"));
-  expect(Outcome::hit, "", chain);  // what was published in between is not in the way
+  expect(Outcome::hit, "", chain_graph);  // what was published in between is not in the way
 }
 
 TEST_F(CompileCache, ADisabledPassIsAnotherKey) {
-  expect(Outcome::miss, "", chain);
-  expect(Outcome::miss, "pass cse", chain, {.disable_passes = {"cse"}});
+  expect(Outcome::miss, "", chain_graph);
+  expect(Outcome::miss, "pass cse", chain_graph, {.disable_passes = {"cse"}});
   EXPECT_FALSE(ran("cse"));
 }
 
 TEST_F(CompileCache, KernelsAreFoundAgainWhenOnlyTheGraphDiffers) {
-  expect(Outcome::miss, "", chain);
+  expect(Outcome::miss, "", chain_graph);
   // The same kernel in a graph that also returns an input.
   expect(Outcome::miss, "graph",
          f32_graph("xy", R"("n")", R"({"name":"a","op":"add","inputs":["x","y"]},
@@ -262,7 +262,7 @@ TEST_F(CompileCache, APassWithoutIdentityBypassesWithItsName) {
   auto runs = std::make_shared<int>(0);
   ASSERT_TRUE(passes_.add(counting_pass("nameless", std::nullopt, runs)).ok());
   for (int i = 1; i <= 2; ++i) {
-    expect(Outcome::bypass, "nameless", chain);
+    expect(Outcome::bypass, "nameless", chain_graph);
     EXPECT_EQ(*runs, i);
     EXPECT_EQ(report_.key, Digest{});
   }
@@ -272,7 +272,7 @@ TEST_F(CompileCache, APassWithoutIdentityBypassesWithItsName) {
 TEST_F(CompileCache, StrictModeRefusesAPassWithoutIdentity) {
   auto runs = std::make_shared<int>(0);
   ASSERT_TRUE(passes_.add(counting_pass("nameless", std::nullopt, runs)).ok());
-  Result<Compiled> compiled = compile(chain, {.strict = true});
+  Result<Compiled> compiled = compile(chain_graph, {.strict = true});
   ASSERT_FALSE(compiled.ok());
   EXPECT_EQ(compiled.status().code(), Code::invalid_argument);
   EXPECT_NE(compiled.status().message().find("'nameless' of test.so"), std::string::npos)
@@ -285,47 +285,47 @@ TEST_F(CompileCache, AnEarlyPassNeedsNoIdentityAndRunsAlways) {
   std::shared_ptr<Pass> pass = counting_pass("early", std::nullopt, runs);
   pass->stage = Stage::pre_grad;
   ASSERT_TRUE(passes_.add(pass).ok());
-  expect(Outcome::miss, "", chain);
-  expect(Outcome::hit, "", chain);
+  expect(Outcome::miss, "", chain_graph);
+  expect(Outcome::hit, "", chain_graph);
   EXPECT_EQ(*runs, 2);
 }
 
 TEST_F(CompileCache, ARequiredHitThatIsNoneIsAnErrorWithTheReport) {
-  Result<Compiled> compiled = compile(chain, {.require_hit = true});
+  Result<Compiled> compiled = compile(chain_graph, {.require_hit = true});
   ASSERT_FALSE(compiled.ok());
   EXPECT_EQ(compiled.status().code(), Code::not_cached);
   EXPECT_NE(compiled.status().info()->report.find(R"("lookup":"MISS")"), std::string::npos);
-  expect(Outcome::miss, "", chain);
-  expect(Outcome::hit, "", chain, {.require_hit = true});
+  expect(Outcome::miss, "", chain_graph);
+  expect(Outcome::hit, "", chain_graph, {.require_hit = true});
 }
 
 TEST_F(CompileCache, WithTheCacheOffEveryPassRuns) {
   cache_on_ = false;
   for (int i = 0; i < 2; ++i) {
-    expect(Outcome::bypass, "cache off", chain);
+    expect(Outcome::bypass, "cache off", chain_graph);
     EXPECT_TRUE(ran("cse"));
     EXPECT_EQ(report_.kernels_compiled, 1u);
   }
 }
 
 TEST_F(CompileCache, ADamagedRecordIsRejectedAndCompiledAgain) {
-  expect(Outcome::miss, "", chain);
+  expect(Outcome::miss, "", chain_graph);
   for (const auto &entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
     if (entry.path().extension() == ".kiln") std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
   }
-  expect(Outcome::reject, "damaged", chain);
+  expect(Outcome::reject, "damaged", chain_graph);
   EXPECT_TRUE(ran("cse"));
-  expect(Outcome::hit, "", chain);
+  expect(Outcome::hit, "", chain_graph);
 }
 
 TEST_F(CompileCache, TheOracleRunsNoPassAndCompilesNoKernel) {
   auto runs = std::make_shared<int>(0);
   ASSERT_TRUE(passes_.add(counting_pass("nameless", std::nullopt, runs)).ok());
-  expect(Outcome::miss, "", chain, {.backend = "reference"});
+  expect(Outcome::miss, "", chain_graph, {.backend = "reference"});
   EXPECT_EQ(*runs, 0);
   EXPECT_TRUE(report_.passes.empty());
   EXPECT_EQ(report_.kernels_compiled, 0u);
-  Result<Compiled> warm = compile(chain, {.backend = "reference"});
+  Result<Compiled> warm = compile(chain_graph, {.backend = "reference"});
   ASSERT_TRUE(warm.ok()) << warm.status().message();
   EXPECT_EQ(report_.lookup, Outcome::hit);
   EXPECT_NEAR(run(*warm, {{0.5f}, {0.25f}}).at(0), std::tanh(0.75) * 0.5, 1e-7);
@@ -384,8 +384,8 @@ TEST_F(CompileCache, ErrorsNameTheNodesOfTheGraphAtHand) {
 }
 
 TEST_F(CompileCache, TextsOfKernelsAreDeliveredWithoutAskingTheCache) {
-  expect(Outcome::miss, "", chain);
-  Result<Compiled> compiled = compile(chain, {.want_asm = true});
+  expect(Outcome::miss, "", chain_graph);
+  Result<Compiled> compiled = compile(chain_graph, {.want_asm = true});
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   EXPECT_EQ(report_.lookup, Outcome::bypass);
   ASSERT_EQ(compiled->kernel_texts.size(), 1u);
@@ -393,9 +393,10 @@ TEST_F(CompileCache, TextsOfKernelsAreDeliveredWithoutAskingTheCache) {
 }
 
 TEST_F(CompileCache, RefusesAnUnknownBackendAndAnUnknownCpu) {
-  EXPECT_EQ(compile(chain, {.backend = "tpu"}).status().code(), Code::unknown_name);
-  EXPECT_FALSE(compile(chain, {.cpu = "z80"}).ok());
-  EXPECT_EQ(compile(chain, {.passes = std::vector<std::string>{"no_such_pass"}}).status().code(), Code::unknown_name);
+  EXPECT_EQ(compile(chain_graph, {.backend = "tpu"}).status().code(), Code::unknown_name);
+  EXPECT_FALSE(compile(chain_graph, {.cpu = "z80"}).ok());
+  EXPECT_EQ(compile(chain_graph, {.passes = std::vector<std::string>{"no_such_pass"}}).status().code(),
+            Code::unknown_name);
 }
 
 TEST_F(CompileCache, TheHostCanCancelBetweenPhases) {
@@ -404,7 +405,7 @@ TEST_F(CompileCache, TheHostCanCancelBetweenPhases) {
                          .cache = nullptr,
                          .pool = std::make_shared<ThreadPool>(1),
                          .progress = [](std::string_view what) { return what == "fuse"; }};
-  Result<Compiled> compiled = kiln::compile(env, graph_of(chain), {}, report_);
+  Result<Compiled> compiled = kiln::compile(env, graph_of(chain_graph), {}, report_);
   ASSERT_FALSE(compiled.ok());
   EXPECT_EQ(compiled.status().code(), Code::cancelled);
 }
@@ -420,7 +421,7 @@ TEST_F(CompileCache, NoKernelOfAWideConcatReadsMoreThanAPartOfItsOperands) {
 }
 
 TEST_F(CompileCache, TheReportHasWhatStatsShow) {
-  expect(Outcome::miss, "", chain);
+  expect(Outcome::miss, "", chain_graph);
   const std::string json = to_json(report_);
   for (const char *name : {"lookup", "reason", "key", "passes_run", "kernels_compiled", "kernels_from_cache",
                            "kernels_distinct", "launches", "llvm_loaded", "phases", "total_ms", "backend", "target"}) {

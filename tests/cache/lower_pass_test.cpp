@@ -55,7 +55,7 @@ std::string chain_of(const std::vector<std::string> &nodes, const std::string &o
   return f32_graph("x", R"("n")", join(nodes, ",", [](const std::string &node) { return node; }), output);
 }
 
-const CompileOptions marked{.mode = Mode::marked};
+const CompileOptions only_marked{.mode = Mode::marked};
 
 class LowerPasses : public test::Compiling {
  protected:
@@ -125,7 +125,7 @@ TEST_F(LowerPasses, RunOnEachDistinctRegionAndOnNothingElse) {
       chain_of({node_of("a", "tanh", "x", "one"), node_of("b", "tanh", "a"), node_of("c", "tanh", "b", "two"),
                 node_of("d", "exp", "c"), node_of("e", "tanh", "d", "three"), node_of("f", "abs", "e", "three")},
                "f");
-  Result<Compiled> cold = compile(graph, marked);
+  Result<Compiled> cold = compile(graph, only_marked);
   ASSERT_TRUE(cold.ok()) << cold.status().message();
   EXPECT_EQ(*seen_, (Seen{"tanh", "tanh abs"}));
   EXPECT_EQ(run_named("replaces").runs, 2u);
@@ -136,7 +136,7 @@ TEST_F(LowerPasses, RunOnEachDistinctRegionAndOnNothingElse) {
   EXPECT_EQ(report_.partition->parts[1].same_as, 0u);
   EXPECT_EQ(report_.partition->fallbacks.size(), 2u);
 
-  expect(Outcome::hit, "hit", graph, marked);
+  expect(Outcome::hit, "hit", graph, only_marked);
   EXPECT_EQ(seen_->size(), 2u);
 }
 
@@ -157,7 +157,7 @@ TEST_F(LowerPasses, SeeARegionWhoseSizesOthersBind) {
                                          {"name":"b","op":"tanh","inputs":["a"],
                                           "annotations":{"kiln.region":{"text":"r"}}})",
                                       "b");
-  Result<Compiled> compiled = compile(graph, marked);
+  Result<Compiled> compiled = compile(graph, only_marked);
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   EXPECT_EQ(*seen_, Seen{"tanh"});
   EXPECT_EQ(run_named("replaces").rewrites, 1u);
@@ -250,7 +250,7 @@ TEST_F(LowerPasses, ThatChangeTheSignatureAreNamedWithTheRegion) {
   add(lower_pass("adds", [](PassContext &context) {
     return context.edit.input("more", make_type(DType::f32, {Dim(1)})).status();
   }));
-  const Result<Compiled> compiled = compile(chain_of({node_of("a", "tanh", "x", "one")}, "a"), marked);
+  const Result<Compiled> compiled = compile(chain_of({node_of("a", "tanh", "x", "one")}, "a"), only_marked);
   ASSERT_FALSE(compiled.ok());
   EXPECT_EQ(compiled.status().code(), Code::invariant);
   EXPECT_EQ(compiled.status().info()->plugin, "test.so");

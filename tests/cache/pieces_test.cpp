@@ -44,7 +44,7 @@ class Pieces : public test::Compiling {
 };
 
 // sin and a product, `count` times, then `last`.
-std::string layers(int count, std::string_view last = "exp") {
+std::string growing_layers(int count, std::string_view last = "exp") {
   std::string nodes, before = "x";
   for (int k = 0; k < count; ++k) {
     str_append(nodes, str_cat(R"({"name":"m)", k, R"(","op":"mul","inputs":[")", before, R"(","y"]},{"name":"s)", k,
@@ -57,22 +57,22 @@ std::string layers(int count, std::string_view last = "exp") {
 const std::vector<std::vector<float>> three = {{1, -2, 0.5}, {3, 0.25, -1}};
 
 TEST_F(Pieces, AreLookedUpByThemselvesAndEqualOnesOnce) {
-  ASSERT_TRUE(compile(layers(3), split_at({"sin"})).ok());
+  ASSERT_TRUE(compile(growing_layers(3), split_at({"sin"})).ok());
   EXPECT_EQ(report_.lookup, Outcome::miss);
   EXPECT_EQ(lookups(), "MISS =0 =0 MISS");
   EXPECT_EQ(report_.kernels_compiled, 2u);
   EXPECT_EQ(report_.launches, 4u);
 
-  ASSERT_TRUE(compile(layers(3, "cos"), split_at({"sin"})).ok());  // another graph, of which one piece is new
+  ASSERT_TRUE(compile(growing_layers(3, "cos"), split_at({"sin"})).ok());  // another graph, of which one piece is new
   EXPECT_EQ(report_.lookup, Outcome::miss);
   EXPECT_EQ(lookups(), "HIT =0 =0 MISS");
   EXPECT_EQ(report_.kernels_compiled, 1u);
 
-  ASSERT_TRUE(compile(layers(5, "cos"), split_at({"sin"})).ok());  // and of which none is
+  ASSERT_TRUE(compile(growing_layers(5, "cos"), split_at({"sin"})).ok());  // and of which none is
   EXPECT_EQ(lookups(), "HIT =0 =0 =0 =0 HIT");
   EXPECT_EQ(report_.kernels_compiled + report_.kernels_from_cache, 0u);
 
-  ASSERT_TRUE(compile(layers(5, "cos"), split_at({"sin"})).ok());
+  ASSERT_TRUE(compile(growing_layers(5, "cos"), split_at({"sin"})).ok());
   EXPECT_EQ(report_.lookup, Outcome::hit);
   EXPECT_EQ(lookups(), "");
   EXPECT_NE(report_.made.find(R"("pieces":[{"nodes":["m0","s0"],"inputs":["x","y"])"), std::string::npos)
@@ -89,15 +89,15 @@ TEST_F(Pieces, AreFoundWithoutTheWholesIdentity) {
   };
   ASSERT_TRUE(passes_.add(pass).ok());
   for (const std::string_view expected : {"MISS =0 MISS", "HIT =0 HIT"}) {
-    ASSERT_TRUE(compile(layers(2), split_at({"sin"})).ok());
+    ASSERT_TRUE(compile(growing_layers(2), split_at({"sin"})).ok());
     EXPECT_EQ(report_.lookup, Outcome::bypass);
     EXPECT_EQ(lookups(), expected);
   }
 }
 
 TEST_F(Pieces, GiveTheBitsOfTheWhole) {
-  expect_bits_of_the_whole(layers(3), split_at({"sin"}), three);
-  expect_bits_of_the_whole(layers(3), split_at({"mul", "sin"}, Mode::none), three);
+  expect_bits_of_the_whole(growing_layers(3), split_at({"sin"}), three);
+  expect_bits_of_the_whole(growing_layers(3), split_at({"mul", "sin"}, Mode::none), three);
 }
 
 TEST_F(Pieces, HandOnSizesThatNoInputOfTheirsTells) {
@@ -210,7 +210,7 @@ TEST_F(Pieces, ScatterInPlaceIntoWhatTheyMade) {
 }
 
 TEST_F(Pieces, AreRefusedAtAnOpThatThereIsNot) {
-  const Result<Compiled> compiled = compile(layers(1), split_at({"sin", "sine"}));
+  const Result<Compiled> compiled = compile(growing_layers(1), split_at({"sin", "sine"}));
   ASSERT_FALSE(compiled.ok());
   EXPECT_EQ(compiled.status().code(), Code::unknown_name);
   EXPECT_EQ(compiled.status().message(), "option 'split_at' has 'sine'; no op is called so");

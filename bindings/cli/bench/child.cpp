@@ -152,7 +152,7 @@ std::string told_of(const Args &args) {
   return told.text();
 }
 
-int run(const Args &args) {
+int child_main(const Args &args) {
   const auto failed = [](const char *what, bool usage) {
     print(JsonObject().add("error", what).add("usage", usage).text());
     return usage ? 2 : 1;
@@ -169,13 +169,13 @@ int run(const Args &args) {
   }
 }
 
-constexpr auto flags = with_shared_flags(
+constexpr auto child_flags = with_shared_flags(
     std::array{Flag{"--stage", "STAGE", "describe, cold or warm"}, Flag{"--seconds", "S", "of runs, at least"},
                Flag{"--outputs", "F.safetensors", "write what the first run yields"},
                Flag{"--roof", "", "measure that, too"}, cache_flag});
 
 }  // namespace
 
-const Command child_command{"bench-process", "GRAPH|ARTIFACT", "", 1, 1, flags, run};
+const Command child_command{"bench-process", "GRAPH|ARTIFACT", "", 1, 1, child_flags, child_main};
 
 }  // namespace kiln::cli::bench

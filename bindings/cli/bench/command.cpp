@@ -13,7 +13,7 @@ namespace kiln::cli {
 namespace bench {
 namespace {
 
-constexpr auto flags = with_shared_flags(std::array{
+constexpr auto bench_flags = with_shared_flags(std::array{
     Flag{"--vary", "NAME=A,B,…", "measure with each value of threads, plugin, an option of the compile or a symbol",
          true},
     Flag{"--rounds", "N", "how often each is measured, in turn with the others (7)"},
@@ -79,7 +79,7 @@ int measure_and_tell(const Args &args) {
   return comparison && comparison->is_slower() ? 3 : 0;
 }
 
-int run(const Args &args) {
+int bench_main(const Args &args) {
   int signal = 0;
   {
     const Interrupts interrupts;
@@ -102,7 +102,7 @@ const Command bench_command{"bench",
                             "Measures compiles and runs of graphs and artifacts, in processes of their own.",
                             1,
                             64,
-                            bench::flags,
-                            bench::run};
+                            bench::bench_flags,
+                            bench::bench_main};
 
 }  // namespace kiln::cli

@@ -5,8 +5,8 @@
 namespace kiln::cli {
 namespace {
 
-constexpr const Command *verbs[] = {&plugin_inspect_command, &plugin_new_command, &plugin_test_command,
-                                    &plugin_check_command, &plugin_uuid_command};
+constexpr const Command *plugin_verbs[] = {&plugin_inspect_command, &plugin_new_command, &plugin_test_command,
+                                           &plugin_check_command, &plugin_uuid_command};
 
 }  // namespace
 
@@ -17,6 +17,6 @@ const Command plugin_command{"plugin",
                              0,
                              {},
                              nullptr,
-                             verbs};
+                             plugin_verbs};
 
 }  // namespace kiln::cli

@@ -5,7 +5,7 @@
 namespace kiln::cli {
 namespace {
 
-constexpr Flag flags[] = {json_flag};
+constexpr Flag plugin_inspect_flags[] = {json_flag};
 
 std::string identity_of(const Report &report, size_t pass) {
   const std::string uuid = path_of("passes", pass, "uuid");
@@ -16,7 +16,7 @@ std::string option_line(const std::string &name, const std::string &value) {
   return "  option " + printable(name) + " = " + value + "\n";
 }
 
-int run(const Args &args) {
+int plugin_inspect_main(const Args &args) {
   const std::string &path = args.operands()[0];
   const Report report = report_of(kiln_plugin_inspect, path.data(), path.size());
   if (args.has("--json")) {
@@ -51,6 +51,7 @@ int run(const Args &args) {
 }  // namespace
 
 const Command plugin_inspect_command{
-    "plugin inspect", "P.so", "Shows what a plugin registers, and with which identity.", 1, 1, flags, run};
+    "plugin inspect",   "P.so", "Shows what a plugin registers, and with which identity.", 1, 1, plugin_inspect_flags,
+    plugin_inspect_main};
 
 }  // namespace kiln::cli

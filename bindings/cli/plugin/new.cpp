@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Flag flags[] = {
+constexpr Flag plugin_new_flags[] = {
     {"--lang", "c|cpp|rust", "the language of its source (cpp)"},
     {"--kind", "pass|pattern|op|backend",
      "what it registers (pass); pattern: a pass that says what it looks for, in cpp"},
@@ -196,7 +196,7 @@ int print_uuid(const Args &args) {
   return 0;
 }
 
-int run(const Args &args) {
+int plugin_new_main(const Args &args) {
   fs::path folder = args.operands()[0];
   if (!folder.has_filename()) folder = folder.parent_path();
   const std::string name = folder.filename().string(), lang = args.get("--lang").value_or("cpp"),
@@ -226,12 +226,20 @@ int run(const Args &args) {
 
 }  // namespace
 
-const Command plugin_new_command{
-    "plugin new", "NAME", "Writes the folder NAME with a plugin to begin with: source, build file, a test.", 1, 1,
-    flags,        run};
+const Command plugin_new_command{"plugin new",
+                                 "NAME",
+                                 "Writes the folder NAME with a plugin to begin with: source, build file, a test.",
+                                 1,
+                                 1,
+                                 plugin_new_flags,
+                                 plugin_new_main};
 
-const Command plugin_uuid_command{
-    "plugin uuid", "", "Prints a new identity, for one more pass or op of a plugin.", 0, 0, std::span(flags).first(1),
-    print_uuid};
+const Command plugin_uuid_command{"plugin uuid",
+                                  "",
+                                  "Prints a new identity, for one more pass or op of a plugin.",
+                                  0,
+                                  0,
+                                  std::span(plugin_new_flags).first(1),
+                                  print_uuid};
 
 }  // namespace kiln::cli

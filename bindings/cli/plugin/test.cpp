@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Flag flags[] = {
+constexpr Flag plugin_test_flags[] = {
     {"--plugin", "P.so", "the plugin (the one .so in DIR/build, or in DIR)"},
     {"--update", "", "write the texts anew instead of comparing them"},
     tolerance_flag,
@@ -157,7 +157,7 @@ const Command plugin_test_command{
     "Compares what a plugin makes of DIR/golden/CASE.json with CASE.txt, and its numbers.",
     1,
     1,
-    flags,
+    plugin_test_flags,
     run_verb};
 
 }  // namespace kiln::cli

@@ -10,14 +10,14 @@
 namespace kiln::testing {
 namespace {
 
-constexpr char test_name[] = "RandomGraphsOnAGpu";
+constexpr char gpu_test_name[] = "RandomGraphsOnAGpu";
 
 class RandomGraphsOnAGpu : public ::testing::TestWithParam<int> {};
 
 TEST_P(RandomGraphsOnAGpu, AgreeWithTheReference) {
   if (const std::string reason = no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
   const std::shared_ptr<Device> kept = the_gpu();
-  const CrashReport crash_report(test_name);
+  const CrashReport crash_report(gpu_test_name);
   CompileOptions options = cuda_options();
   options.arch = "native";
   const auto check = [&](const RandomCase &made) -> std::string {
@@ -40,7 +40,7 @@ TEST_P(RandomGraphsOnAGpu, AgreeWithTheReference) {
     ASSERT_TRUE(made.ok()) << "seed " << seed << ": " << made.status().message();
     const std::string wrong = check(*made);
     if (wrong.empty()) continue;
-    ADD_FAILURE() << report(test_name, *made, "cuda", wrong, check);
+    ADD_FAILURE() << report(gpu_test_name, *made, "cuda", wrong, check);
     ++failures;
   }
 }

@@ -8,7 +8,7 @@
 namespace kiln::cli::plugin_check {
 namespace {
 
-constexpr uint64_t random_graphs = 8;
+constexpr uint64_t cached_graphs = 8;
 constexpr std::string_view made_begin = "graph";
 
 std::string late_passes_of(const Report &compiled, const Registered &registered) {
@@ -43,7 +43,7 @@ Turn turn_of(const Context &context, const Registered &registered, const Item &i
 }  // namespace
 
 std::vector<Item> cached_items(const Checked &subject) {
-  std::vector<Item> items = some_graphs(subject, random_graphs);
+  std::vector<Item> items = some_graphs(subject, cached_graphs);
   if (subject.alone) return items;
   for (Item &item : models()) items.push_back(std::move(item));
   return items;

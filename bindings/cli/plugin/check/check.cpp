@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Flag flags[] = {
+constexpr Flag plugin_check_flags[] = {
     {"--level", "1..10", "how much is tested; each level has the tests of those below it (10)"},
     {"--only", "TEST", "run one test, in this process"},
     {"--seconds", "N", "how long a test may take before it counts as hanging (600; load 20)"},
@@ -183,7 +183,7 @@ const Command plugin_check_command{
     "Tests a plugin on samples of ops, models, random graphs and the graphs that are named.",
     1,
     1000,
-    plugin_check::flags,
+    plugin_check::plugin_check_flags,
     plugin_check::run_verb};
 
 }  // namespace kiln::cli

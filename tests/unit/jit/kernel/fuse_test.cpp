@@ -7,11 +7,10 @@
 
 #include "tests/unit/jit/kernel/interpreter.h"
 #include "tests/unit/jit/kernel/program_builder.h"
+#include "tests/unit/jit/kernel/symbols.h"
 
 namespace kiln::kernel::testing {
 namespace {
-
-const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
 
 Fused fused(const ProgramBuilder &b, bool fuse_all = true, std::string_view level = "v4") {
   Result<Fused> result = fuse(b.program, *Target::by_name(level), {.fuse = fuse_all});
@@ -36,7 +35,8 @@ void expect_same_as_unfused(const ProgramBuilder &b, const Sizes &sizes) {
   for (size_t i = 0; i < b.program.tensors.size(); ++i) {
     if (!b.program.tensors[i].is_output) continue;
     for (size_t e = 0; e < x[i].size(); ++e)
-      ASSERT_NEAR(x[i][e].f, y[i][e].f, 1e-12 * std::max(1.0, std::abs(y[i][e].f))) << "tensor " << i << " element " << e;
+      ASSERT_NEAR(x[i][e].f, y[i][e].f, 1e-12 * std::max(1.0, std::abs(y[i][e].f)))
+          << "tensor " << i << " element " << e;
   }
   for (const Launch &launch : one.launches) {
     Result<Kernel> back = parse(serialize(*launch.kernel));

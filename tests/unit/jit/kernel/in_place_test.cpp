@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/jit/kernel/program_builder.h"
+#include "tests/unit/jit/kernel/symbols.h"
 
 namespace kiln::kernel::testing {
 namespace {
@@ -12,8 +13,6 @@ uint32_t transposed(ProgramBuilder &b, uint32_t square) {
   return b.view(square, b.program.tensors[square].dims,
                 [](const std::vector<Expr> &at) { return std::vector<Expr>{at[1], at[0]}; });
 }
-
-const Expr n = Expr::symbol("n"), m = Expr::symbol("m");
 
 // Of the last kernel of a program, on a processor and on a device, which agree.
 std::vector<InPlace> pairs_of(const ProgramBuilder &b) {

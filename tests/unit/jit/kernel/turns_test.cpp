@@ -5,11 +5,10 @@
 
 #include "tests/unit/jit/kernel/interpreter.h"
 #include "tests/unit/jit/kernel/program_builder.h"
+#include "tests/unit/jit/kernel/symbols.h"
 
 namespace kiln::kernel::testing {
 namespace {
-
-const Expr n = Expr::symbol("n"), t = Expr::symbol("t");
 
 // A turn: from `before`, and element `x` of a sequence, `after`, which is also an element of a result.
 struct Scan {

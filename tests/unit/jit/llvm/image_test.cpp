@@ -87,7 +87,7 @@ TEST(Image, RefusesAddressesInData) {
   });
   ASSERT_FALSE(image.ok());
   // The section of constants with relocations is one that a dynamic linker would write to.
-  EXPECT_THAT(image.status().message(), testing::AnyOf(HasSubstr("writable data"), HasSubstr("not PC-relative")));
+  EXPECT_THAT(image.status().message(), ::testing::AnyOf(HasSubstr("writable data"), HasSubstr("not PC-relative")));
 }
 
 TEST(Image, ALinkerGoesOnAfterARefusal) {

@@ -16,7 +16,7 @@
 namespace kiln::codegen::testing {
 namespace {
 
-std::string library_path() { return test::binary_dir + "/lib/libkiln_llvm.so"; }
+std::string library_path() { return kiln::test::binary_dir + "/lib/libkiln_llvm.so"; }
 
 // out[i] = f(x[i]) for some kernels that differ.
 std::vector<Bytes> some_kernels(const Target &target) {
@@ -103,7 +103,7 @@ TEST(Module, StopsWhenCancelled) {
     std::thread::id thread = std::this_thread::get_id();
     int delivered = 0;
   } seen;
-  test::CodegenRequest request(kernels, target.name(), 2, 0);
+  kiln::test::CodegenRequest request(kernels, target.name(), 2, 0);
   request.c.user = &seen;
   request.c.cancelled = [](void *user) -> uint32_t {
     auto &s = *static_cast<Seen *>(user);
@@ -150,14 +150,14 @@ TEST(Module, IsUnder45MBStripped) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "SKIP: a sanitized library is larger than the one that is installed";
 #endif
-  const test::TemporaryFolder folder;
+  const kiln::test::TemporaryFolder folder;
   const std::string stripped = folder.file("libkiln_llvm.so");
   ASSERT_EQ(std::system(("strip -o " + stripped + " " + library_path()).c_str()), 0);
   EXPECT_LT(std::filesystem::file_size(stripped), 45'000'000u);
 }
 
 TEST(Module, NeedsNoOtherLlvm) {
-  const test::TemporaryFolder folder;
+  const kiln::test::TemporaryFolder folder;
   const std::string listing = folder.file("needed");
   ASSERT_EQ(std::system(("readelf -d " + library_path() + " > " + listing).c_str()), 0);
   std::ifstream file(listing);

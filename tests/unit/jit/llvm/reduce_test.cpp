@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t odd_sizes[] = {0, 1, 7, 15, 16, 17, 1000};
 
 template <class T>
-std::vector<T> random_values(size_t count, uint32_t seed = 1) {
+std::vector<T> random_numbers(size_t count, uint32_t seed = 1) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(-30, 30);
   std::vector<T> values(count);
@@ -56,7 +56,7 @@ TEST(Reduce, LinesAreAskedForAheadWhereMemoryIsLargeAndTheSumsAreTheSame) {
       EXPECT_TRUE(asks(source, target));
       const LoadedKernel ahead(source, target);
       for (int64_t n : {99, 100, 101, 1000}) {  // below the limit, and above
-        auto x = random_values<float>(static_cast<size_t>(53 * n));
+        auto x = random_numbers<float>(static_cast<size_t>(53 * n));
         std::vector<float> expected(53), got(53);
         EXPECT_EQ(plain.run({data_of(x), data_of(expected)}, {53, n}), 0u);
         EXPECT_EQ(ahead.run({data_of(x), data_of(got)}, {53, n}), 0u);
@@ -75,7 +75,7 @@ void expect_reduction(DType type, Core combine, double identity, double toleranc
       for (int64_t n : odd_sizes) {
         const LoadedKernel fixed(reduction_kernel(type, carriers_of(combine, type), rows, Expr(n)), target);
         const int64_t m = 53;
-        auto x = random_values<T>(static_cast<size_t>(m * n));
+        auto x = random_numbers<T>(static_cast<size_t>(m * n));
         if (combine == Core::mul)
           for (T &value : x) value = static_cast<T>(std::abs(static_cast<double>(value)) / 60 + 0.75);
         for (const LoadedKernel *kernel : {&any, &fixed}) {
@@ -121,7 +121,7 @@ TEST(Reduce, AnExtremeIsNaNIfAnyElementIs) {
     const LoadedKernel kernel(
         reduction_kernel(DType::f32, carriers_of(Core::max, DType::f32), true, Expr::symbol("s1")), target);
     for (size_t at = 0; at < 37; ++at) {
-      auto x = random_values<float>(37);
+      auto x = random_numbers<float>(37);
       x[at] = std::numeric_limits<float>::quiet_NaN();
       std::vector<float> y(1);
       kernel.run({data_of(x), data_of(y)}, {1, 37});
@@ -210,7 +210,7 @@ TEST(Reduce, StagesPassRowsThroughScratch) {
       const LoadedKernel kernel(softmax_kernel(rows), target);
       for (int64_t n : {1, 7, 17, 300}) {
         const int64_t m = 37;
-        auto x = random_values<float>(static_cast<size_t>(m * n));
+        auto x = random_numbers<float>(static_cast<size_t>(m * n));
         std::vector<float> y(x.size());
         kernel.run({data_of(x), data_of(y)}, {m, n});
         for (int64_t i = 0; i < m; ++i) {
@@ -242,7 +242,7 @@ TEST(Reduce, LoopAxesLieOutsideSeveralReduceAxes) {
     stage.stores = {store_at(1, i * 70 + l)};
     source.stages = {stage};
     const LoadedKernel kernel(source, target);
-    auto x = random_values<float>(400);
+    auto x = random_numbers<float>(400);
     std::vector<float> y(280);
     kernel.run({data_of(x), data_of(y)});
     for (size_t k = 0; k < y.size(); ++k) {
@@ -256,7 +256,7 @@ TEST(Reduce, LoopAxesLieOutsideSeveralReduceAxes) {
 
 TEST(Reduce, TheResultDoesNotDependOnHowTasksAreCut) {
   at_every_level([](const Target &target) {
-    auto x = random_values<float>(64 * 333);
+    auto x = random_numbers<float>(64 * 333);
     std::vector<std::vector<float>> results;
     for (uint32_t tile : {1, 7, 64}) {
       Kernel source = softmax_kernel(true);

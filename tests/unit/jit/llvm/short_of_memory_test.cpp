@@ -44,7 +44,7 @@ Seen compile_without_memory(const std::vector<Bytes> &kernels, size_t hogged) {
     std::vector<void *> blocks;
   } state{{}, hogged, {}};
   state.blocks.reserve(hogged / block + 1);
-  test::CodegenRequest request(kernels, "v3", 1, KILN_CODEGEN_IR | KILN_CODEGEN_ASM);
+  kiln::test::CodegenRequest request(kernels, "v3", 1, KILN_CODEGEN_IR | KILN_CODEGEN_ASM);
   request.c.user = &state;
   request.c.cancelled = [](void *user) -> uint32_t {  // first asked when the thread has been started
     auto &to = *static_cast<State *>(user);
@@ -79,7 +79,7 @@ TEST(ShortOfMemory, ARequestGoesOnFromItsReserveAndBeginsNoKernelOnceThatIsLow) 
   const Target target = *Target::by_name("v3");
   std::vector<Bytes> kernels(400, kernel_of(1, target));
   kernels[0] = kernel_of(0, target);  // the smallest is compiled last: what becomes of the others has to wait
-  test::in_child([&] {
+  kiln::test::in_child([&] {
     const Seen seen = compile_without_memory(kernels, 0);
     EXPECT_EQ(seen.delivered, kernels.size());
     EXPECT_EQ(seen.compiled + seen.refused, kernels.size());
@@ -94,7 +94,7 @@ TEST(ShortOfMemory, AKernelThatTheReserveDoesNotSufficeForIsRefusedAndTheNextReq
   const std::vector<Bytes> kernel = {kernel_of(30, target)};
   EXPECT_EQ(compile_all(kernel, target.name())[0].error, "");
   for (const size_t quarters : {20, 22, 24, 26}) {
-    test::in_child([&] {
+    kiln::test::in_child([&] {
       Seen seen;
       // A kernel that was nearly finished by then is finished.
       for (int tries = 0; tries < 10 && seen.refused == 0; ++tries)

@@ -145,4 +145,6 @@ struct Build {
   static void check(const Status &status) { EXPECT_TRUE(status.ok()) << status.message(); }
 };
 
+inline Expr n() { return Expr::symbol("n"); }
+
 }  // namespace kiln::fake

@@ -8,8 +8,7 @@ namespace kiln {
 namespace {
 
 using fake::Build;
-
-Expr n() { return Expr::symbol("n"); }
+using fake::n;
 
 TEST(Hash, CoversMeaningAndNotNames) {
   auto build = [](const char *input, const char *node, AttrMap attrs, AttrMap annotations, float constant = 1) {

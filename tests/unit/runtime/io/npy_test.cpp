@@ -5,7 +5,7 @@
 namespace kiln {
 namespace {
 
-Bytes file(std::string_view header, size_t data_bytes, uint8_t major = 1) {
+Bytes npy_file(std::string_view header, size_t data_bytes, uint8_t major = 1) {
   ByteWriter out;
   for (char c : std::string_view("\x93NUMPY")) out.put(c);
   out.put(major);
@@ -18,11 +18,11 @@ Bytes file(std::string_view header, size_t data_bytes, uint8_t major = 1) {
   for (size_t i = 0; i < data_bytes; ++i) out.put(static_cast<uint8_t>(i));
   return out.take();
 }
-std::string refusal(const Bytes &bytes) { return parse_npy(bytes).status().message(); }
+std::string npy_refusal(const Bytes &bytes) { return parse_npy(bytes).status().message(); }
 
 TEST(Npy, ReadsEachVersion) {
   for (uint8_t major : {1, 2, 3}) {
-    Bytes bytes = file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", 24, major);
+    Bytes bytes = npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", 24, major);
     Result<StoredTensor> tensor = parse_npy(bytes);
     ASSERT_TRUE(tensor.ok()) << tensor.status().message();
     EXPECT_EQ(tensor->dtype, DType::f32);
@@ -33,46 +33,47 @@ TEST(Npy, ReadsEachVersion) {
 }
 
 TEST(Npy, ReadsScalarsEmptyTensorsAndAnyOrderOfMembers) {
-  EXPECT_EQ(parse_npy(file("{'descr': '<i8', 'fortran_order': False, 'shape': ()}", 8))->shape.size(), 0u);
-  EXPECT_EQ(parse_npy(file("{'shape': (0,), 'fortran_order': False, 'descr': '|b1'}", 0))->dtype, DType::boolean);
-  EXPECT_EQ(parse_npy(file("{\"shape\": (3,), \"descr\": \"<f2\", \"fortran_order\": True}", 6))->dtype, DType::f16);
+  EXPECT_EQ(parse_npy(npy_file("{'descr': '<i8', 'fortran_order': False, 'shape': ()}", 8))->shape.size(), 0u);
+  EXPECT_EQ(parse_npy(npy_file("{'shape': (0,), 'fortran_order': False, 'descr': '|b1'}", 0))->dtype, DType::boolean);
+  EXPECT_EQ(parse_npy(npy_file("{\"shape\": (3,), \"descr\": \"<f2\", \"fortran_order\": True}", 6))->dtype,
+            DType::f16);
 }
 
 TEST(Npy, FortranOrderComesAsStrides) {
-  Result<StoredTensor> tensor = parse_npy(file("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4)}", 24));
+  Result<StoredTensor> tensor = parse_npy(npy_file("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4)}", 24));
   ASSERT_TRUE(tensor.ok());
   EXPECT_EQ(tensor->strides, (std::vector<int64_t>{1, 2, 6}));
 }
 
 TEST(Npy, RefusalsSayWhatIsWrong) {
-  EXPECT_EQ(refusal({}), "not an npy file");
-  EXPECT_EQ(refusal(Bytes(100)), "not an npy file");
-  EXPECT_EQ(refusal(file("{}", 0, 4)), "npy of version 4; 1 to 3 are known");
-  EXPECT_EQ(refusal(file("{}", 0)), "header: descr, fortran_order or shape is missing");
-  EXPECT_EQ(refusal(file("{'descr': '>f4', 'fortran_order': False, 'shape': ()}", 4)),
+  EXPECT_EQ(npy_refusal({}), "not an npy file");
+  EXPECT_EQ(npy_refusal(Bytes(100)), "not an npy file");
+  EXPECT_EQ(npy_refusal(npy_file("{}", 0, 4)), "npy of version 4; 1 to 3 are known");
+  EXPECT_EQ(npy_refusal(npy_file("{}", 0)), "header: descr, fortran_order or shape is missing");
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '>f4', 'fortran_order': False, 'shape': ()}", 4)),
             "dtype '>f4' is not one that Kiln has");
-  EXPECT_EQ(refusal(file("{'descr': '<c8', 'fortran_order': False, 'shape': ()}", 8)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '<c8', 'fortran_order': False, 'shape': ()}", 8)),
             "dtype '<c8' is not one that Kiln has");
-  EXPECT_EQ(refusal(file("{'descr': '<V2', 'fortran_order': False, 'shape': ()}", 2)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '<V2', 'fortran_order': False, 'shape': ()}", 2)),
             "dtype '<V2' is not one that Kiln has; .npy has none for bf16 and 8-bit floats, use .safetensors");
-  EXPECT_EQ(refusal(file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", 4)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", 4)),
             "header: expected a dtype in quotes (Kiln reads no records) before '[('a', '<f4''");
-  EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4)),
             "header: expected a size before '-1,)}'");
-  EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 4)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 4)),
             "has 4 bytes of data; its dtype and shape need 8");
-  EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 12)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 12)),
             "has 12 bytes of data; its dtype and shape need 8");
-  EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4)),
             "has 4 bytes of data; its dtype and shape need more than there can be");
-  EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': True, 'shape': (4, 4611686018427387904, 0)}", 0)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '<f4', 'fortran_order': True, 'shape': (4, 4611686018427387904, 0)}", 0)),
             "has 0 bytes of data; its dtype and shape need more than there can be");
-  EXPECT_EQ(refusal(file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", 4)),
+  EXPECT_EQ(npy_refusal(npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", 4)),
             "header: expected a size before '999999999999'");
 }
 
 TEST(Npy, EveryTruncationIsRefused) {
-  Bytes whole = file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", 8);
+  Bytes whole = npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", 8);
   ASSERT_TRUE(parse_npy(whole).ok());
   for (size_t size = 0; size < whole.size(); ++size)
     EXPECT_EQ(parse_npy(ByteSpan(whole).first(size)).status().code(), Code::corrupt) << size;

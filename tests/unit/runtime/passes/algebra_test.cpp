@@ -7,8 +7,8 @@ using test::cleaned;
 using test::Cleaned;
 
 // y is made of the input x by `nodes`; a and b are all one number each.
-Cleaned of(std::string_view nodes, std::string_view a, std::string_view b = "2", std::string_view dtype = "f32",
-           std::string_view more = "") {
+Cleaned simplified(std::string_view nodes, std::string_view a, std::string_view b = "2", std::string_view dtype = "f32",
+                   std::string_view more = "") {
   const auto constant = [&](std::string_view name, std::string_view number) {
     return str_cat(R"({"name":")", name, R"(","type":{"dtype":")", dtype, R"(","shape":[2]},"data":[)", number, ",",
                    number, "]}");
@@ -36,63 +36,64 @@ std::string made(const Cleaned &of) {
 }
 
 TEST(Algebra, MultipliesByTheReciprocal) {
-  EXPECT_EQ(made(of(quotient, "5", "2", "f64")), "mul(x, 0.2)");
-  EXPECT_EQ(of(quotient, "3").made().op->name, "mul");
+  EXPECT_EQ(made(simplified(quotient, "5", "2", "f64")), "mul(x, 0.2)");
+  EXPECT_EQ(simplified(quotient, "3").made().op->name, "mul");
 }
 
 TEST(Algebra, JoinsNumbersOfProductsAndSums) {
-  EXPECT_EQ(made(of(products, "3", "-2")), "mul(x, -6)");
-  EXPECT_EQ(made(of(sums, "3", "2")), "add(x, 5)");
-  EXPECT_EQ(made(of(sums, "-3", "-2", "f64")), "add(x, -5)");
-  EXPECT_EQ(made(of(common, "3", "2")), "mul(x, 5)");
-  EXPECT_EQ(made(of(R"({"name":"i","op":"mul","inputs":["x","a"]},{"name":"j","op":"mul","inputs":["i","a"]},
+  EXPECT_EQ(made(simplified(products, "3", "-2")), "mul(x, -6)");
+  EXPECT_EQ(made(simplified(sums, "3", "2")), "add(x, 5)");
+  EXPECT_EQ(made(simplified(sums, "-3", "-2", "f64")), "add(x, -5)");
+  EXPECT_EQ(made(simplified(common, "3", "2")), "mul(x, 5)");
+  EXPECT_EQ(made(simplified(R"({"name":"i","op":"mul","inputs":["x","a"]},{"name":"j","op":"mul","inputs":["i","a"]},
       {"name":"y","op":"mul","inputs":["j","b"]})",
-                    "3", "2")),
+                            "3", "2")),
             "mul(x, 18)");
 }
 
 TEST(Algebra, ADifferenceIsASum) {
-  EXPECT_EQ(made(of(R"({"name":"i","op":"sub","inputs":["x","a"]},{"name":"y","op":"sub","inputs":["i","b"]})", "3")),
-            "add(x, -5)");
-  EXPECT_EQ(made(of(R"({"name":"i","op":"mul","inputs":["x","a"]},{"name":"j","op":"mul","inputs":["x","b"]},
+  EXPECT_EQ(
+      made(simplified(R"({"name":"i","op":"sub","inputs":["x","a"]},{"name":"y","op":"sub","inputs":["i","b"]})", "3")),
+      "add(x, -5)");
+  EXPECT_EQ(made(simplified(R"({"name":"i","op":"mul","inputs":["x","a"]},{"name":"j","op":"mul","inputs":["x","b"]},
       {"name":"y","op":"sub","inputs":["i","j"]})",
-                    "3", "-2")),
+                            "3", "-2")),
             "mul(x, 5)");
 }
 
 TEST(Algebra, KeepsSumsOfNumbersOfDifferentSigns) {
-  EXPECT_EQ(of(sums, "8388608", "-8388608").rewrites, 0u) << "it rounds to integers";
-  EXPECT_EQ(of(common, "3", "-2").rewrites, 0u);
+  EXPECT_EQ(simplified(sums, "8388608", "-8388608").rewrites, 0u) << "it rounds to integers";
+  EXPECT_EQ(simplified(common, "3", "-2").rewrites, 0u);
 }
 
 TEST(Algebra, KeepsWhatWouldOverflowOrLoseDigits) {
-  EXPECT_EQ(of(quotient, "0").rewrites, 0u);
-  EXPECT_EQ(of(quotient, "1e-39").rewrites, 0u) << "1e39 is no f32";
-  EXPECT_EQ(of(quotient, "3e38").rewrites, 0u) << "the reciprocal is subnormal";
-  EXPECT_EQ(of(quotient, "1e-39", "2", "f64").rewrites, 1u);
-  EXPECT_EQ(of(products, "1e20", "1e20").rewrites, 0u);
-  EXPECT_EQ(of(products, "1e-20", "1e-20").rewrites, 0u);
-  EXPECT_EQ(of(products, "1e20", "1e-20").rewrites, 1u);
-  EXPECT_EQ(of(sums, "3e38", "3e38").rewrites, 0u);
-  EXPECT_EQ(of(common, "3e38", "3e38").rewrites, 0u);
-  EXPECT_EQ(of(products, "0", "2").rewrites, 0u) << "0 * infinity is NaN";
+  EXPECT_EQ(simplified(quotient, "0").rewrites, 0u);
+  EXPECT_EQ(simplified(quotient, "1e-39").rewrites, 0u) << "1e39 is no f32";
+  EXPECT_EQ(simplified(quotient, "3e38").rewrites, 0u) << "the reciprocal is subnormal";
+  EXPECT_EQ(simplified(quotient, "1e-39", "2", "f64").rewrites, 1u);
+  EXPECT_EQ(simplified(products, "1e20", "1e20").rewrites, 0u);
+  EXPECT_EQ(simplified(products, "1e-20", "1e-20").rewrites, 0u);
+  EXPECT_EQ(simplified(products, "1e20", "1e-20").rewrites, 1u);
+  EXPECT_EQ(simplified(sums, "3e38", "3e38").rewrites, 0u);
+  EXPECT_EQ(simplified(common, "3e38", "3e38").rewrites, 0u);
+  EXPECT_EQ(simplified(products, "0", "2").rewrites, 0u) << "0 * infinity is NaN";
 }
 
 TEST(Algebra, KeepsShortFloatsAndIntegers) {
   for (const char *dtype : {"f16", "bf16", "i32"})
     for (const std::string_view nodes : {quotient, products, sums, common})
-      EXPECT_EQ(of(nodes, "3", "2", dtype).rewrites, 0u) << dtype << " " << nodes;
+      EXPECT_EQ(simplified(nodes, "3", "2", dtype).rewrites, 0u) << dtype << " " << nodes;
 }
 
 TEST(Algebra, KeepsWhatIsReadElsewhereToo) {
   for (const std::string_view nodes : {products, sums, common})
-    EXPECT_EQ(of(nodes, "3", "2", "f32", inner_is_output).rewrites, 0u) << nodes;
+    EXPECT_EQ(simplified(nodes, "3", "2", "f32", inner_is_output).rewrites, 0u) << nodes;
 }
 
 TEST(Algebra, KeepsNodesOfDifferentMarks) {
-  EXPECT_EQ(of(R"({"name":"i","op":"mul","inputs":["x","a"],"annotations":{"kiln.region":{"text":"r"}}},
+  EXPECT_EQ(simplified(R"({"name":"i","op":"mul","inputs":["x","a"],"annotations":{"kiln.region":{"text":"r"}}},
       {"name":"y","op":"mul","inputs":["i","b"]})",
-               "3")
+                       "3")
                 .rewrites,
             0u);
 }

@@ -7,8 +7,8 @@ using test::cleaned;
 using test::Cleaned;
 
 // y = exp(b), where b is made of the input a by `nodes`; `number` is the scalar constant c.
-Cleaned of(std::string_view nodes, std::string_view dtype = "f32", std::string_view number = "0",
-           std::string_view reader = "abs") {
+Cleaned without_no_ops(std::string_view nodes, std::string_view dtype = "f32", std::string_view number = "0",
+                       std::string_view reader = "abs") {
   return cleaned(remove_no_ops_pass,
                  str_cat(R"({"kiln":1,"inputs":[{"name":"a","type":{"dtype":")", dtype,
                          R"(","shape":["n",4]}}],"constants":[{"name":"c","type":{"dtype":")", dtype,
@@ -16,9 +16,9 @@ Cleaned of(std::string_view nodes, std::string_view dtype = "f32", std::string_v
                          reader, R"(","inputs":["b"]}],"outputs":[{"name":"y","value":"y"}]})"));
 }
 bool removes(std::string_view op, std::string_view dtype, std::string_view number, bool first = false) {
-  const Cleaned made =
-      of(str_cat(R"({"name":"b","op":")", op, first ? R"(","inputs":["c","a"]})" : R"(","inputs":["a","c"]})"), dtype,
-         number, dtype == "bool" ? "not" : "abs");
+  const Cleaned made = without_no_ops(
+      str_cat(R"({"name":"b","op":")", op, first ? R"(","inputs":["c","a"]})" : R"(","inputs":["a","c"]})"), dtype,
+      number, dtype == "bool" ? "not" : "abs");
   return made.rewrites == 1 && made.read() == "a";
 }
 
@@ -49,7 +49,7 @@ TEST(RemoveNoOps, KeepsWhatIsNoOperationOnlyFromOneSide) {
 }
 
 TEST(RemoveNoOps, KeepsWhatBroadcastsOrConverts) {
-  const Cleaned made = of(R"({"name":"z","op":"full","attrs":{"value":1,"dtype":"f32","shape":[3,"n",4]}},
+  const Cleaned made = without_no_ops(R"({"name":"z","op":"full","attrs":{"value":1,"dtype":"f32","shape":[3,"n",4]}},
       {"name":"b","op":"mul","inputs":["a","z"]})");
   EXPECT_EQ(made.rewrites, 0u);
 }
@@ -59,20 +59,22 @@ TEST(RemoveNoOps, RemovesViewsThatMoveNothing) {
        {R"("permute","inputs":["a"],"attrs":{"dims":[0,-1]})", R"("reshape","inputs":["a"],"attrs":{"shape":["n",4]})",
         R"("expand","inputs":["a"],"attrs":{"shape":["n",4]})", R"("slice","inputs":["a"],"attrs":{"dim":1,"end":4})",
         R"("squeeze","inputs":["a"],"attrs":{"dims":[]})"}) {
-    const Cleaned made = of(str_cat(R"({"name":"b","op":)", view, "}"));
+    const Cleaned made = without_no_ops(str_cat(R"({"name":"b","op":)", view, "}"));
     EXPECT_EQ(made.rewrites, 1u) << view;
     EXPECT_EQ(made.read(), "a") << view;
   }
-  EXPECT_EQ(of(R"({"name":"b","op":"slice","inputs":["a"],"attrs":{"dim":1,"start":-1,"end":-5,"step":-1}})").rewrites,
-            0u);
+  EXPECT_EQ(
+      without_no_ops(R"({"name":"b","op":"slice","inputs":["a"],"attrs":{"dim":1,"start":-1,"end":-5,"step":-1}})")
+          .rewrites,
+      0u);
 }
 
 TEST(RemoveNoOps, RemovesConversionsThatLoseNothing) {
   const auto there_and_back = [](std::string_view from, std::string_view to) {
-    return of(str_cat(R"({"name":"m","op":"convert","inputs":["a"],"attrs":{"dtype":")", to, R"("}},
+    return without_no_ops(str_cat(R"({"name":"m","op":"convert","inputs":["a"],"attrs":{"dtype":")", to, R"("}},
       {"name":"b","op":"convert","inputs":["m"],"attrs":{"dtype":")",
-                      from, R"("}})"),
-              from)
+                                  from, R"("}})"),
+                          from)
         .rewrites;
   };
   EXPECT_EQ(there_and_back("f32", "f32"), 2u);
@@ -86,11 +88,14 @@ TEST(RemoveNoOps, RemovesConversionsThatLoseNothing) {
 }
 
 TEST(RemoveNoOps, RemovesWhatUndoesOrRepeats) {
-  const Cleaned twice = of(R"({"name":"m","op":"neg","inputs":["a"]},{"name":"b","op":"neg","inputs":["m"]})");
+  const Cleaned twice =
+      without_no_ops(R"({"name":"m","op":"neg","inputs":["a"]},{"name":"b","op":"neg","inputs":["m"]})");
   EXPECT_EQ(twice.read(), "a");
-  const Cleaned floors = of(R"({"name":"m","op":"floor","inputs":["a"]},{"name":"b","op":"floor","inputs":["m"]})");
+  const Cleaned floors =
+      without_no_ops(R"({"name":"m","op":"floor","inputs":["a"]},{"name":"b","op":"floor","inputs":["m"]})");
   EXPECT_EQ(floors.read(), "m");
-  EXPECT_EQ(of(R"({"name":"m","op":"exp","inputs":["a"]},{"name":"b","op":"exp","inputs":["m"]})").rewrites, 0u);
+  EXPECT_EQ(without_no_ops(R"({"name":"m","op":"exp","inputs":["a"]},{"name":"b","op":"exp","inputs":["m"]})").rewrites,
+            0u);
 }
 
 TEST(RemoveNoOps, GivesNoOutputAnotherStorage) {
@@ -120,9 +125,11 @@ TEST(RemoveNoOps, ReadsNoInputThatIsWrittenLater) {
 
 TEST(RemoveNoOps, KeepsWhatMarksHold) {
   const auto marked = [](std::string_view first, std::string_view then) {
-    return of(str_cat(R"({"name":"k","op":"exp","inputs":["a"]},{"name":"m","op":"abs","inputs":["k"],"annotations":{)",
-                      first, R"(}},{"name":"b","op":"abs","inputs":["m"],"annotations":{)", then, "}}"),
-              "f32", "0", "exp")
+    return without_no_ops(
+               str_cat(
+                   R"({"name":"k","op":"exp","inputs":["a"]},{"name":"m","op":"abs","inputs":["k"],"annotations":{)",
+                   first, R"(}},{"name":"b","op":"abs","inputs":["m"],"annotations":{)", then, "}}"),
+               "f32", "0", "exp")
         .rewrites;
   };
   constexpr std::string_view r = R"("kiln.region":{"text":"r"})";
@@ -134,9 +141,9 @@ TEST(RemoveNoOps, KeepsWhatMarksHold) {
   EXPECT_EQ(marked(R"("kiln.fallback.function":{"text":"f"})", ""), 0u)
       << "a function runs the other, whatever its op is";
   const auto ones_by = [](std::string_view annotations) {
-    return of(str_cat(R"({"name":"f","op":"full","attrs":{"value":1,"dtype":"f32","shape":[4]}},
+    return without_no_ops(str_cat(R"({"name":"f","op":"full","attrs":{"value":1,"dtype":"f32","shape":[4]}},
       {"name":"v","op":"reshape","inputs":["f"],"attrs":{"shape":[1,4]},"annotations":{)",
-                      annotations, R"(}},{"name":"b","op":"mul","inputs":["a","v"]})"))
+                                  annotations, R"(}},{"name":"b","op":"mul","inputs":["a","v"]})"))
         .rewrites;
   };
   EXPECT_EQ(ones_by(""), 1u);

@@ -64,7 +64,7 @@ TEST(InPlace, TellsOfAnInputThatBecomesWhatAnotherWas) {
 }
 
 // A cache into which one more is written.
-Plan plan_of_cache(std::string_view more, std::string_view outputs, std::string_view write_back = "") {
+Plan plan_written_in_place(std::string_view more, std::string_view outputs, std::string_view write_back = "") {
   return plan_of(str_cat(R"({"kiln":1,"inputs":[{"name":"cache","type":{"dtype":"f32","shape":[4,64,16]}},
       {"name":"k","type":{"dtype":"f32","shape":[4,1,16]}},{"name":"i","type":{"dtype":"i64","shape":[1]}}],
       "nodes":[{"name":"new","op":"index_put","inputs":["cache","k","i"],"attrs":{"dim":1}})",
@@ -73,20 +73,20 @@ Plan plan_of_cache(std::string_view more, std::string_view outputs, std::string_
 constexpr std::string_view back = R"(,{"name":"w","op":"copy_","inputs":["cache","new"]})";
 
 TEST(InPlace, ACacheThatIsChangedWhereItLiesSparesTwoCopies) {
-  const Plan p = plan_of_cache("", "", back);
+  const Plan p = plan_written_in_place("", "", back);
   EXPECT_EQ(p.in_place, 2u) << "into the new value, and back";
   EXPECT_EQ(copies_of(p), Texts());
 }
 
 TEST(InPlace, WhatChangesAnArgumentBeginsAsACopyOfIt) {
-  const Plan p = plan_of_cache("", R"({"name":"y","value":"new"})");
+  const Plan p = plan_written_in_place("", R"({"name":"y","value":"new"})");
   EXPECT_EQ(p.in_place, 0u);
   EXPECT_EQ(copies_of(p), (Texts{"'new' [index_put], 16384: it is an argument or a constant"}));
 }
 
 TEST(InPlace, ACacheWhoseOldValueIsReadWithTheNewOneIsCopiedTwice) {
-  const Plan p =
-      plan_of_cache(R"(,{"name":"d","op":"sub","inputs":["new","cache"]})", R"({"name":"d","value":"d"})", back);
+  const Plan p = plan_written_in_place(R"(,{"name":"d","op":"sub","inputs":["new","cache"]})",
+                                       R"({"name":"d","value":"d"})", back);
   EXPECT_EQ(p.in_place, 0u);
   EXPECT_EQ(copies_of(p), (Texts{"'new' [index_put], 16384: the step of 'd' reads later what it would overwrite",
                                  "'w' [copy_], 16384: the step of 'd' reads later what it would overwrite"}));

@@ -37,7 +37,7 @@ Plan verified() {
   return a.plan;
 }
 
-std::string message_after(void (*damage)(Plan &)) {
+std::string message_of_reading(void (*damage)(Plan &)) {
   Plan plan = example::everything().plan;
   damage(plan);
   const Result<Plan> result = read(bytes_of(plan), plan.written_inputs);
@@ -79,38 +79,41 @@ TEST(Plan, PrintsSlotsByWhatTheyStandFor) {
 }
 
 TEST(Plan, RefusesNumbersOfThingsThatAreNotThere) {
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].slots[1] = 8; }), "step 0: slot 8, expected below 8");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[2].kernel = 3; }), "step 2: kernel 3, expected below 3");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[2].symbols[0] = 2; }), "step 2: symbol 2, expected below 2");
-  EXPECT_EQ(message_after([](Plan &p) { p.slots[3].index = 1; }), "slot 3 of kind 3 has index 1, expected below 1");
-  EXPECT_EQ(message_after([](Plan &p) { p.slots[5].kind = Plan::Slot::Kind(9); }),
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.steps[0].slots[1] = 8; }), "step 0: slot 8, expected below 8");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.steps[2].kernel = 3; }), "step 2: kernel 3, expected below 3");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.steps[2].symbols[0] = 2; }), "step 2: symbol 2, expected below 2");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.slots[3].index = 1; }),
+            "slot 3 of kind 3 has index 1, expected below 1");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.slots[5].kind = Plan::Slot::Kind(9); }),
             "slot 5 of kind 9 has index 0, expected below 0");
-  EXPECT_EQ(message_after([](Plan &p) { p.written_inputs[0] = 3; }), "written input 3, expected below 3");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[3].slots.push_back(0); }), "step 3: a copy of 3 slots, expected 2");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[3].why = Plan::Step::Why(9); }), "step 3: a copy for unknown reason 9");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[3].kind = Plan::Step::Kind::reference; }),
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.written_inputs[0] = 3; }), "written input 3, expected below 3");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.steps[3].slots.push_back(0); }),
+            "step 3: a copy of 3 slots, expected 2");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.steps[3].why = Plan::Step::Why(9); }),
+            "step 3: a copy for unknown reason 9");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.steps[3].kind = Plan::Step::Kind::reference; }),
             "step 3: a reference step of 2 slots, expected the signature's 5");
-  EXPECT_EQ(message_after([](Plan &p) { p.inputs[0].dtype = DType(77); }), "input 0: unknown dtype 77");
-  EXPECT_EQ(message_after([](Plan &p) { p.outputs[0].strides.clear(); }), "output 0 has 1 dims and 0 strides");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.inputs[0].dtype = DType(77); }), "input 0: unknown dtype 77");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.outputs[0].strides.clear(); }), "output 0 has 1 dims and 0 strides");
 }
 
 TEST(Plan, RefusesSymbolsThatNothingBinds) {
-  EXPECT_EQ(message_after([](Plan &p) { p.arena[0].size_bytes = Expr::symbol("k"); }),
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.arena[0].size_bytes = Expr::symbol("k"); }),
             "symbol 'k' is used and not bound");
-  EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].dim = 2; }),
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.symbols[0].dim = 2; }),
             "symbol 'n' is bound by dim 2 of input 0, which is not there");
-  EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].input = 1; }),
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.symbols[0].input = 1; }),
             "symbol 'n' is bound by dim 0 of input 1, which is 2*n");
-  EXPECT_EQ(message_after([](Plan &p) { p.symbols[0].divisor = 0; }), "symbol 'n' has divisor 0");
-  EXPECT_EQ(message_after([](Plan &p) { p.symbols.push_back(p.symbols[0]); }), "symbol 'n' is bound twice");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.symbols[0].divisor = 0; }), "symbol 'n' has divisor 0");
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.symbols.push_back(p.symbols[0]); }), "symbol 'n' is bound twice");
 }
 
 TEST(Plan, RefusesPreparedValuesThatDependOnACall) {
-  EXPECT_EQ(message_after([](Plan &p) { p.prepared[0].size_bytes = Expr::symbol("n"); }),
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.prepared[0].size_bytes = Expr::symbol("n"); }),
             "prepared storage 0 depends on symbols");
-  EXPECT_EQ(message_after([](Plan &p) { p.prepare[0] = example::launch(0, {2, 3, 4}, {0}); }),
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.prepare[0] = example::launch(0, {2, 3, 4}, {0}); }),
             "prepare step 0: it depends on symbols");
-  EXPECT_EQ(message_after([](Plan &p) { p.prepare[0].slots[0] = 0; }),
+  EXPECT_EQ(message_of_reading([](Plan &p) { p.prepare[0].slots[0] = 0; }),
             "prepare step 0: slot 0 is neither parameter, constant nor prepared");
 }
 

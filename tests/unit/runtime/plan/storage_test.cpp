@@ -5,16 +5,16 @@
 namespace kiln {
 namespace {
 
-const Expr n = Expr::symbol("n"), m = Expr::symbol("m");
+const Expr size_n = Expr::symbol("n"), size_m = Expr::symbol("m");
 
 TEST(StoragePool, GivesStorageOfEqualSizeAgain) {
   StoragePool pool;
-  const uint32_t a = pool.take(n * 4), b = pool.take(n * 8);
+  const uint32_t a = pool.take(size_n * 4), b = pool.take(size_n * 8);
   EXPECT_NE(a, b);
   pool.give_back(a);
   pool.give_back(b);
-  EXPECT_EQ(pool.take(n * 8), b);
-  EXPECT_EQ(pool.take(n * 4), a);
+  EXPECT_EQ(pool.take(size_n * 8), b);
+  EXPECT_EQ(pool.take(size_n * 4), a);
 }
 
 TEST(StoragePool, TakesTheSmallestFreeOneThatIsLargeEnough) {
@@ -36,17 +36,17 @@ TEST(StoragePool, GrowsTheLargestFreeOneWhenNoneIsLargeEnough) {
 
 TEST(StoragePool, ComparesSymbolicSizesThatOrderForAllValues) {
   StoragePool pool;
-  const uint32_t a = pool.take(n * m * 4);
+  const uint32_t a = pool.take(size_n * size_m * 4);
   pool.give_back(a);
-  EXPECT_EQ(pool.take(n * m * 12), a);
-  EXPECT_EQ(std::move(pool).finish()[a].size_bytes, n * m * 12);
+  EXPECT_EQ(pool.take(size_n * size_m * 12), a);
+  EXPECT_EQ(std::move(pool).finish()[a].size_bytes, size_n * size_m * 12);
 }
 
 TEST(StoragePool, DoesNotShareBetweenSizesThatCannotBeCompared) {
   StoragePool pool;
-  const uint32_t a = pool.take(n * 4);
+  const uint32_t a = pool.take(size_n * 4);
   pool.give_back(a);
-  EXPECT_NE(pool.take(m * 4), a);
+  EXPECT_NE(pool.take(size_m * 4), a);
 }
 
 TEST(StoragePool, NeverGivesOneStorageTwice) {

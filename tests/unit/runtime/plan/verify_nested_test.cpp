@@ -51,7 +51,7 @@ Artifact example() {
   return a;
 }
 
-std::string message_after(void (*damage)(Plan &)) {
+std::string message_of_verifying(void (*damage)(Plan &)) {
   Artifact a = example();
   damage(a.plan);
   const Status status = verify_plan(a.plan, a.contracts, a.constants);
@@ -67,22 +67,26 @@ TEST(VerifyNested, AcceptsTheExampleAndTakesTasksOver) {
 }
 
 TEST(VerifyNested, RefusesPlansThatAreNotThereOrHaveOtherArguments) {
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].nested[1].plan = 2; }), "step 0: nested plan 2, expected below 2");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].nested.pop_back(); }), "step 1: 1 nested plans, expected 2");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].nested[0].symbols.clear(); }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[0].nested[1].plan = 2; }),
+            "step 0: nested plan 2, expected below 2");
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[1].nested.pop_back(); }), "step 1: 1 nested plans, expected 2");
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[1].nested[0].symbols.clear(); }),
             "step 1: 0 sizes for a nested plan of 1 symbols");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].slots.pop_back(); }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[0].slots.pop_back(); }),
             "step 0: 2 slots, its nested plans have 1 inputs and 1 outputs");
-  EXPECT_EQ(message_after([](Plan &p) { p.prepare = {p.steps[1]}; }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.prepare = {p.steps[1]}; }),
             "prepare step 0: prepare cannot run a nested plan");
 }
 
 TEST(VerifyNested, RefusesArgumentsOfOtherTypesOrSizes) {
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].nested[0].plan = 0; }), "step 1: 'more' of bool is slot 2 of f32");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].slots[0] = 0; }), "step 1: the predicate of bool is slot 0 of f32");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].slots[0] = 1; }), "step 0: 'in' of f32 is slot 1 of bool");
-  EXPECT_EQ(message_after([](Plan &p) { p.nested[0].outputs[0] = example::argument("more", {2}, DType::boolean); }),
-            "step 0: whether a loop goes on is not one bool");
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[1].nested[0].plan = 0; }),
+            "step 1: 'more' of bool is slot 2 of f32");
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[1].slots[0] = 0; }),
+            "step 1: the predicate of bool is slot 0 of f32");
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[0].slots[0] = 1; }), "step 0: 'in' of f32 is slot 1 of bool");
+  EXPECT_EQ(
+      message_of_verifying([](Plan &p) { p.nested[0].outputs[0] = example::argument("more", {2}, DType::boolean); }),
+      "step 0: whether a loop goes on is not one bool");
   // What depends on symbols is left to a call.
   Artifact a = example();
   a.plan.steps[1].nested[0].symbols[0] = Expr::symbol("n") + 1;
@@ -93,24 +97,26 @@ TEST(VerifyNested, RefusesArgumentsOfOtherTypesOrSizes) {
 }
 
 TEST(VerifyNested, RefusesResultsThatAreReadOrCannotBeWritten) {
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[0].slots[2] = 3; }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[0].slots[2] = 3; }),
             "step 0: slot 3 is written and used as operand 2, too");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].slots[2] = 3; }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[1].slots[2] = 3; }),
             "step 1: slot 3 is written and used as operand 1, too");
-  EXPECT_EQ(message_after([](Plan &p) { p.steps[1].slots[2] = 0; }), "step 1: slot 0 of kind 1 cannot be written");
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.steps[1].slots[2] = 0; }),
+            "step 1: slot 0 of kind 1 cannot be written");
 }
 
 TEST(VerifyNested, HoldsNestedPlansToTheirContracts) {
-  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].steps[0].slots.pop_back(); }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.nested[1].steps[0].slots.pop_back(); }),
             "nested plan 1: step 0: 2 slots for a kernel of 3 buffers");
-  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].steps[0].slots[2] = 0; }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.nested[1].steps[0].slots[2] = 0; }),
             "nested plan 1: step 0: slot 0 of kind 1 cannot be written");
-  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].written_inputs = {0}; }), "nested plan 1: it writes its inputs");
-  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].parameters = {example::argument("w", {1})}; }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.nested[1].written_inputs = {0}; }),
+            "nested plan 1: it writes its inputs");
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.nested[1].parameters = {example::argument("w", {1})}; }),
             "nested plan 1: it has parameters, or something to prepare");
-  EXPECT_EQ(message_after([](Plan &p) { p.nested[1].inputs[0].strides = {2}; }),
+  EXPECT_EQ(message_of_verifying([](Plan &p) { p.nested[1].inputs[0].strides = {2}; }),
             "nested plan 1: 'in' is not row-major");
-  EXPECT_EQ(message_after([](Plan &p) {
+  EXPECT_EQ(message_of_verifying([](Plan &p) {
               const Expr r = Expr::symbol("r");
               p.nested[1].symbols.push_back({.name = "r", .resolved = true, .bound = Expr::symbol("k")});
               p.nested[1].outputs[0] = example::argument("out", {r});

@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-const Expr n = Expr::symbol("n"), m = Expr::symbol("m");
+const Expr symbol_n = Expr::symbol("n"), symbol_m = Expr::symbol("m");
 
 std::string message_after(void (*forge)(Artifact &)) {
   Artifact a = example::everything();
@@ -25,8 +25,8 @@ TEST(VerifyPlan, GivesLaunchesTheTasksAndScratchOfTheirKernels) {
     for (Plan::Step &step : *steps) step.tasks = step.scratch_bytes = 1'000'000;
   ASSERT_TRUE(verify_plan(a.plan, a.contracts, a.constants).ok());
   EXPECT_EQ(a.plan.prepare[0].tasks, Expr(4));
-  EXPECT_EQ(a.plan.steps[0].tasks, 2 * n);
-  EXPECT_EQ(a.plan.steps[2].tasks, m);
+  EXPECT_EQ(a.plan.steps[0].tasks, 2 * symbol_n);
+  EXPECT_EQ(a.plan.steps[2].tasks, symbol_m);
   EXPECT_EQ(a.plan.steps[0].scratch_bytes, Expr(0));
   EXPECT_EQ(a.plan.steps[2].scratch_bytes, Expr(4));
 }
@@ -36,7 +36,7 @@ TEST(VerifyPlan, SaysAContractInTheSymbolsOfItsLaunch) {
   a.plan.steps[2].symbols = {0};
   a.contracts[1].symbols[0] = {.name = "m", .min = 1, .max = 1000, .divisor = 2};
   ASSERT_TRUE(verify_plan(a.plan, a.contracts, a.constants).ok());
-  EXPECT_EQ(a.plan.steps[2].tasks, n);
+  EXPECT_EQ(a.plan.steps[2].tasks, symbol_n);
 }
 
 TEST(VerifyPlan, RefusesSlotsThatAreLargerThanWhatTheyStandFor) {
@@ -86,7 +86,7 @@ TEST(VerifyPlan, RefusesSymbolsBeyondWhatAKernelReliesOn) {
 TEST(VerifyPlan, LetsAKernelRelyOnWhatThePlanChecks) {
   Artifact a = example::everything();
   a.contracts[1].symbols = {{.name = "m"}, {.name = "n"}};
-  a.contracts[1].equalities = {{2 * n, m}};
+  a.contracts[1].equalities = {{2 * symbol_n, symbol_m}};
   a.plan.steps[2].symbols = {1, 0};
   ASSERT_TRUE(verify_plan(a.plan, a.contracts, a.constants).ok());
   const size_t bounds = a.plan.bounds.size();
@@ -116,7 +116,8 @@ TEST(VerifyPlan, RefusesToWriteWhatIsNotToBeWritten) {
 
 TEST(VerifyPlan, RefusesOutputsThatAreNotMadeRowMajor) {
   EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {-1}; }), "output 'z' is not made row-major");
-  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {n}; }), "output 'z' is not made row-major");
+  EXPECT_EQ(message_after([](Artifact &a) { a.plan.outputs[0].strides = {symbol_n}; }),
+            "output 'z' is not made row-major");
 }
 
 TEST(VerifyPlan, LetsStepsWriteInputsThatAreDonated) {
