@@ -350,22 +350,23 @@ void Context::add_end_failure(std::string text) {
 }
 
 PreparedParts::Store Context::prepared_store() {
-  if (!cache_ || !keeps_prepared_) {
-    const char *const off = keeps_prepared_ ? "the context's cache is off" : "the context's option 'prepared' is false";
-    return {.reason = refusal_.empty() ? off : refusal_};
-  }
-  return {.records = &cache_->prepared(),
-          .in_background =
-              [this](std::function<Status()> task) {
-                if (!stopping_) background_.submit(std::move(task));
-              },
-          .warn =
-              [this](std::string text) {
-                const std::lock_guard lock(mutex_);
-                damage_.push_back(std::move(text));
-              },
-          .tell = [this] { return tell_damage(); },
-          .stop = &stopping_};
+  PreparedParts::Store store{.in_background =
+                                 [this](std::function<Status()> task) {
+                                   if (!stopping_) background_.submit(std::move(task));
+                                 },
+                             .warn =
+                                 [this](std::string text) {
+                                   const std::lock_guard lock(mutex_);
+                                   damage_.push_back(std::move(text));
+                                 },
+                             .tell = [this] { return tell_damage(); },
+                             .stop = &stopping_};
+  const char *const off = keeps_prepared_ ? "the context's cache is off" : "the context's option 'prepared' is false";
+  if (cache_ && keeps_prepared_)
+    store.records = &cache_->prepared();
+  else
+    store.reason = refusal_.empty() ? off : refusal_;
+  return store;
 }
 
 Status Context::tell_damage() {

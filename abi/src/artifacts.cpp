@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "abi/src/options.h"
 #include "jit/base/file.h"
+#include "jit/base/produce_file.h"
 #include "runtime/exec/fitting.h"
 #include "runtime/unpacked/unpacked.h"
 
@@ -19,6 +21,13 @@ std::shared_ptr<const Artifact> whole(const Executable &general) {
   auto artifact = std::make_shared<Artifact>(general.artifact());
   artifact->entries = general.made_entries();
   return artifact;
+}
+
+// Of an executable whose parameters are in its file, which would get lost.
+Status check_alone(const Executable &executable) {
+  if (!executable.weights()) return {};
+  return invalid("its parameters are in '", executable.weights()->path(),
+                 "', which this would leave out; kiln_call_save writes a file that has them");
 }
 
 Status write_folder(const std::string &path, const kiln_executable &executable) {
@@ -59,7 +68,8 @@ Status check_open(const Checks &check, const kiln_context *context, const kiln_o
 }
 
 Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context, std::span<const uint8_t> bytes,
-                                        const kiln_options *options) {
+                                        const kiln_options *options, const std::shared_ptr<const MappedFile> &file = {},
+                                        const std::string &path = {}) {
   KILN_ASSIGN(const AttrMap given, check_options("open", {{"expect_key", std::string()}}, values_of(options)));
   KILN_ASSIGN(const std::vector<TargetBytes> all, read_targets(bytes));
   std::vector<ArtifactTarget> targets;
@@ -72,18 +82,23 @@ Result<kiln_executable *> open_artifact(const std::shared_ptr<Context> &context,
   const auto artifact = std::make_shared<const Artifact>(std::move(read));
   if (!artifact->edited.empty())
     KILN_TRY(context->warn(str_cat("the artifact was edited: ",
-                                   join(artifact->edited, ", ", [](const std::string &path) { return path; }))));
+                                   join(artifact->edited, ", ", [](const std::string &member) { return member; }))));
   const std::string &expected = given.find("expect_key")->second.text_value();
   const std::string key = artifact->components.empty() ? "" : artifact->graph_key.hex();
   if (!expected.empty() && expected != key)
     return error(Code::incompatible, "the artifact has ", key.empty() ? "no key" : str_cat("key ", key),
                  ", and option 'expect_key' is ", expected);
+  std::shared_ptr<const Weights> weights;
+  if (has_weights(all[chosen].bytes)) {
+    if (!file) return invalid("it has parameters, which are mapped: open the file that it is in by its path");
+    KILN_ASSIGN(weights, Weights::open(file, path));
+  }
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
   KILN_ASSIGN(std::shared_ptr<const Executable> loaded,
               Executable::load(
                   artifact, context->ops(), context->pool(), build_id(),
                   [modules = context->modules(), backend](uint32_t index) { return modules->device(*backend, index); },
-                  *context->functions(), *context->backends()));
+                  *context->functions(), *context->backends(), std::move(weights)));
   KILN_TRY(loaded->place().check());
   kiln_executable *opened = make_executable(context, std::move(loaded));
   if (all.size() > 1) opened->targets = names_of(targets);
@@ -133,8 +148,9 @@ Result<kiln_executable *> open_folder(const std::shared_ptr<Context> &context, c
 
 Result<kiln_executable *> open_packed(const std::shared_ptr<Context> &context, const std::string &path,
                                       const kiln_options *options) {
-  KILN_ASSIGN(const MappedFile mapped, MappedFile::open(path));
-  Result<kiln_executable *> opened = open_artifact(context, mapped.bytes(), options);
+  KILN_ASSIGN(MappedFile mapped, MappedFile::open(path));
+  const auto file = std::make_shared<const MappedFile>(std::move(mapped));
+  Result<kiln_executable *> opened = open_artifact(context, file->bytes(), options, file, path);
   return opened.ok() ? std::move(opened) : in_file(path, opened.take_status());
 }
 
@@ -165,8 +181,29 @@ kiln_error *kiln_executable_save(const kiln_executable *executable, const char *
     KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
     KILN_TRY(check.optional_handle(options, "options"));
     KILN_ASSIGN(const AttrMap given, check_options("save", {{"packed", true}}, values_of(options)));
+    KILN_TRY(check_alone(*executable->executable));
     if (!given.find("packed")->second.boolean()) return write_folder(file, *executable);
     return write_file(file, bytes_of(*executable));
+  });
+}
+
+kiln_error *kiln_call_save(const kiln_call *call, const char *path, uint64_t path_size, const kiln_options *options) {
+  return deep_entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    KILN_ASSIGN(const std::string file, check.path(path, path_size, "path"));
+    KILN_TRY(check.optional_handle(options, "options"));
+    KILN_TRY(no_options("save", options));
+    const Call::Use use(*call->call);
+    KILN_ASSIGN(const Call::Saved saved, call->call->saved(use));
+    const Artifact &artifact = call->call->executable().artifact();
+    const WeightsImage &weights = saved.weights;
+    if (weights.table.parameters.empty()) return write_file(file, write_artifact(artifact, saved.entries));
+    const Bytes head = write_artifact(artifact, saved.entries, weights);
+    // What a link leads to is replaced, too, and not written in place: it may be what is mapped here.
+    const std::unique_ptr<char, void (*)(void *)> real(::realpath(file.c_str(), nullptr), &std::free);
+    return produce_file(real ? real.get() : file, [&](const WriteBytes &write) {
+      return write(head) && for_each_block(weights.pieces, weights.size, write);
+    });
   });
 }
 
@@ -176,6 +213,7 @@ kiln_error *kiln_executable_bytes(const kiln_executable *executable, const kiln_
     KILN_TRY(check.optional_handle(options, "options"));
     KILN_TRY(check.pointer(out, "out"));
     KILN_TRY(no_options("bytes", options));
+    KILN_TRY(check_alone(*executable->executable));
     const Bytes bytes = bytes_of(*executable);
     *out = make_blob(std::string(bytes.begin(), bytes.end()));
     return {};
@@ -215,6 +253,7 @@ kiln_error *kiln_executable_join(const kiln_executable *const *executables, uint
       KILN_TRY(check.handle(given[i], name.c_str()));
       if (!given[i]->joined.empty()) return check.fail(name, " is of several targets already");
       const std::shared_ptr<const Executable> &one = given[i]->executable;
+      KILN_TRY(check_alone(*one));
       ArtifactTarget target = target_of(*one);
       if (std::ranges::find(targets, target.target, &ArtifactTarget::target) != targets.end())
         return check.fail(name, " is for ", target.target, ", as one before it is");

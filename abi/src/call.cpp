@@ -38,12 +38,18 @@ void write_prepared(const Call &call, JsonWriter &json) {
   for (const auto &part : call.prepared_parts()) {
     json.begin_object().key("parameters").begin_list();
     for (const uint32_t number : part->parameters) json.value(parameters[number].name);
-    json.end_list().member("bytes", part->record ? part->mapped_bytes : part->private_bytes);
+    json.end_list().member("bytes", part->mapped_bytes + part->private_bytes);
     json.member("lookup", name_of(part->outcome)).member("reason", part->reason).member("steps", part->steps);
     json.end_object();
     steps += part->steps;
   }
   json.end_list().member("prepare_steps", steps);
+  const std::shared_ptr<const Weights> &weights = call.executable().weights();
+  if (!weights) return;
+  json.key("weights").begin_object().member("path", weights->path()).member("mapped_bytes", weights->bytes().size());
+  json.member("verified", weights->is_verified()).key("parameters").begin_list();
+  for (const uint32_t number : call.stored_parameters()) json.value(parameters[number].name);
+  json.end_list().end_object();
 }
 
 DLDevice dlpack_device(const ArrayPlace &place) { return {static_cast<DLDeviceType>(place.device_type), place.index}; }

@@ -67,6 +67,26 @@ void print_head(const Report &description) {
   }
 }
 
+// The parameters that the artifact's file has.
+void print_weights(const Report &description) {
+  if (!description.has("weights")) return;
+  print("weights " + std::to_string(description.i64("weights.bytes")) + " bytes\n");
+  for (size_t i = 0; i < description.count("parameters"); ++i) {
+    const std::string stored = path_of("parameters", i, "stored_bytes");
+    if (!description.has(stored)) continue;
+    const int64_t bytes = description.i64(stored);
+    print("weights parameter " + printable(description.text(path_of("parameters", i, "name"))) + ": " +
+          (bytes ? std::to_string(bytes) + " bytes" : "as it is prepared") + "\n");
+  }
+  for (size_t i = 0; i < description.count("weights.prepared"); ++i) {
+    const std::string names = path_of("weights.prepared", i, "parameters");
+    std::string all;
+    for (size_t k = 0; k < description.count(names); ++k) all += (k ? ", " : "") + description.text(path_of(names, k));
+    print("weights prepared of " + printable(all) + ": " +
+          std::to_string(description.i64(path_of("weights.prepared", i, "bytes"))) + " bytes\n");
+  }
+}
+
 void print_executable(const Executable &executable, std::string_view what, bool dot) {
   if (what == "regions") {
     const Report description = report_of(kiln_executable_describe, executable.get());
@@ -74,7 +94,9 @@ void print_executable(const Executable &executable, std::string_view what, bool 
   }
   if (what == "json") return print(report_of(kiln_executable_describe, executable.get()).json() + "\n");
   if (what == "text") {
-    print_head(report_of(kiln_executable_describe, executable.get()));
+    const Report description = report_of(kiln_executable_describe, executable.get());
+    print_head(description);
+    print_weights(description);
     what = "plan";
   }
   print(view(make<Blob>(kiln_executable_text, executable.get(), what.data(), what.size())));

@@ -54,15 +54,28 @@ RunArrays::RunArrays(const Args &args, const Session &session, const Signature &
     const bool is_given = given != inputs_.end();
     add(slot, is_given ? given->second : draw(slot, false, "--input " + slot.name + "=F.npy"), is_given);
   }
+  add_parameters(args);
+}
+
+RunArrays::RunArrays(const Args &args, const Session &session, const Signature &signature)
+    : signature_(signature), sizes_(session.context()), all_(signature.inputs.size()) {
+  add_parameters(args);
+}
+
+void RunArrays::add_parameters(const Args &args) {
   if (const auto path = args.get("--weights")) open_weights(*path);
-  for (const Slot &slot : signature.parameters) {
+  for (const Slot &slot : signature_.parameters) {
     const DLTensor *tensor = weights_ ? find_weight(slot) : nullptr;
-    add(slot, tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"), tensor != nullptr);
+    if (!tensor && slot.is_stored)
+      all_.push_back(nullptr);
+    else
+      add(slot, tensor ? tensor : draw(slot, true, "--weights F.safetensors with it"), tensor != nullptr);
   }
 }
 
 void RunArrays::bind(kiln_call *call) const {
-  for (uint32_t slot = 0; slot < all_.size(); ++slot) check(kiln_call_bind(call, slot, all_[slot]));
+  for (uint32_t slot = 0; slot < all_.size(); ++slot)
+    if (all_[slot]) check(kiln_call_bind(call, slot, all_[slot]));
 }
 
 // As the graph declares its layout. Of a wrong rank: binding it will say so.
@@ -95,7 +108,7 @@ void RunArrays::open_weights(const std::string &path) {
   }
   std::set<std::string> missing;
   for (const Slot &slot : signature_.parameters)
-    if (!left.erase(slot.name)) missing.insert(slot.name);
+    if (!left.erase(slot.name) && !slot.is_stored) missing.insert(slot.name);
   if (missing.empty()) return;
   if (missing.size() == signature_.parameters.size())
     throw Failure(path + ": has none of the graph's parameters, " + listed(missing) + "; it has " + listed(left));

@@ -25,11 +25,14 @@ class RunArrays {
  public:
   // Reads --weights, --input, --size and --random. `graph` may be empty: an artifact is run.
   RunArrays(const Args &args, const Session &session, const Signature &signature, const Graph &graph);
+  // Of --weights alone: the parameters.
+  RunArrays(const Args &args, const Session &session, const Signature &signature);
 
   // By number, since an output may have the same name.
   void bind(kiln_call *call) const;
 
  private:
+  void add_parameters(const Args &args);
   void add(const Slot &slot, const DLTensor *tensor, bool is_given);
   void open_input(const std::string &name, const std::string &path);
   void open_weights(const std::string &path);
@@ -42,7 +45,7 @@ class RunArrays {
   Tensors weights_;
   std::map<std::string, const DLTensor *> inputs_;
   std::deque<Array> given_, drawn_;
-  std::vector<const DLTensor *> all_;  // by slot
+  std::vector<const DLTensor *> all_;  // by slot; null: it is left as it is
 };
 
 // Copies of a call's outputs, row-major whatever their strides.

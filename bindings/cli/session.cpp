@@ -109,8 +109,9 @@ void set_facts(kiln_context *context, const Args &args) {
   }
 }
 
-Session::Session(const Args &args) : progress_(std::make_unique<Progress>()) {
+Session::Session(const Args &args, bool keeps_prepared) : progress_(std::make_unique<Progress>()) {
   Options options;
+  options.set("prepared", keeps_prepared);
   if (const auto cache = args.get(cache_flag.name)) options.set("cache", *cache);
   if (const auto threads = args.integer(threads_flag.name, 1, UINT32_MAX)) options.set("threads", *threads);
   kiln_event_sink sink = {};

@@ -54,7 +54,8 @@ class Progress;
 class Session {
  public:
   // Reads --cache, --threads, --fact, --plugin (those that the command knows).
-  explicit Session(const Args &args);
+  // `keeps_prepared`: what runs prepare of parameters is looked for in the cache, and kept there.
+  explicit Session(const Args &args, bool keeps_prepared = true);
   ~Session();
 
   // Loads what --plugin names, with its --plugin-option: for graphs, which their passes may rewrite.

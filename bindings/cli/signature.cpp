@@ -11,6 +11,7 @@ std::vector<Slot> slots(const Report &description, std::string_view side) {
   for (size_t i = 0; i < result.size(); ++i) {
     result[i].name = description.text(path_of(side, i, "name"));
     result[i].dtype = description.text(path_of(side, i, "dtype"));
+    result[i].is_stored = description.has(path_of(side, i, "stored_bytes"));
     const std::string shape = path_of(side, i, "shape"), strides = path_of(side, i, "strides");
     for (size_t d = 0; d < description.count(shape); ++d)
       result[i].shape.push_back(description.shown(path_of(shape, d)));

@@ -14,6 +14,7 @@ struct Slot {
   std::string dtype;                 // "f32"
   std::vector<std::string> shape;    // each an integer or an expression over symbols
   std::vector<std::string> strides;  // likewise, in elements; empty: row-major
+  bool is_stored = false;            // of a parameter: the artifact's file has it
   std::string type() const;          // "f32 [batch, 10]"
 };
 

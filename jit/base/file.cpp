@@ -11,6 +11,7 @@
 
 #include "jit/base/new_file.h"
 #include "jit/base/process.h"
+#include "jit/base/produce_file.h"
 
 namespace kiln {
 namespace {
@@ -37,19 +38,21 @@ bool write_all(const FileDescriptor &file, ByteSpan bytes) {
   return true;
 }
 
-Status write_into(const std::string &path, ByteSpan bytes) {
+using Produce = std::function<bool(const WriteBytes &)>;
+
+Status write_into(const std::string &path, const Produce &produce) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) return failed("open", path);
-  if (!write_all(file, bytes)) return failed("write", path);
+  if (!produce([&](ByteSpan bytes) { return write_all(file, bytes); })) return failed("write", path);
   if (!file.close()) return failed("close", path);
   return {};
 }
 
-Status replace_file(const std::string &path, ByteSpan bytes) {
+Status replace_file(const std::string &path, const Produce &produce) {
   const size_t slash = path.rfind('/');
   NewFile file(slash == path.npos ? "" : path.substr(0, slash + 1), ".kiln-", 0666);
   if (!file.is_open()) return failed("create a file beside", path);
-  if (!file.write(bytes)) return failed("write", path);
+  if (!produce([&](ByteSpan bytes) { return file.write(bytes); })) return failed("write", path);
   if (!file.flush()) return failed("flush", path);
   return file.replace(path) ? Status() : failed("rename a file to", path);
 }
@@ -97,11 +100,15 @@ Result<Bytes> read_file(const std::string &path) {
 }
 
 Status write_file(const std::string &path, ByteSpan bytes) {
+  return produce_file(path, [&](const WriteBytes &write) { return write(bytes); });
+}
+
+Status produce_file(const std::string &path, const Produce &produce) {
   const WriteSignalsHeld held;
   struct stat there{};
   const bool exists = ::lstat(path.c_str(), &there) == 0;
   const bool special = exists && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
-  return special ? write_into(path, bytes) : replace_file(path, bytes);
+  return special ? write_into(path, produce) : replace_file(path, produce);
 }
 
 Status MappedFile::map(const FileDescriptor &file, const std::string &path, const FileStamp &stamp, uint64_t offset,

@@ -6,6 +6,7 @@
 #include "jit/base/utf8.h"
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/record.h"
+#include "runtime/cache/weights.h"
 #include "runtime/plan/contract_format.h"
 #include "runtime/plan/expr_table.h"
 #include "runtime/plan/verify_plan.h"
@@ -401,7 +402,9 @@ Result<Artifact> read_alone(const RecordReader &record) {
 
 Bytes write_artifact(const Artifact &artifact) { return write_artifact(artifact, artifact.entries); }
 
-Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> entries) {
+namespace {
+
+RecordWriter record_of(const Artifact &artifact, std::span<const Artifact::Entry> entries) {
   RecordWriter record;
   std::vector<Expr> table;
   Bytes contracts = write_contracts(artifact, table);
@@ -419,6 +422,18 @@ Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> 
   record.add(SectionKind::source, write_source(artifact.source));
   if (!artifact.edited.empty()) record.add(SectionKind::edited, write_edited(artifact.edited));
   if (!entries.empty()) record.add(SectionKind::entries, write_entries(entries));
+  return record;
+}
+
+}  // namespace
+
+Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> entries) {
+  return record_of(artifact, entries).finish(artifact.graph_key);
+}
+
+Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> entries, const WeightsImage &weights) {
+  RecordWriter record = record_of(artifact, entries);
+  add_weights(record, weights);
   return record.finish(artifact.graph_key);
 }
 

@@ -8,9 +8,13 @@
 
 namespace kiln {
 
+struct WeightsImage;
+
 Bytes write_artifact(const Artifact &artifact);
 // With these entries instead of its own.
 Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> entries);
+// With the parameters behind it: the data is to follow these bytes.
+Bytes write_artifact(const Artifact &artifact, std::span<const Artifact::Entry> entries, const WeightsImage &weights);
 // Checks magic, format version, length, header and section checksums and bounds, and every index inside. code corrupt:
 // damaged, with the section and offset; code incompatible: another format version or build.
 Result<Artifact> read_artifact(ByteSpan bytes);

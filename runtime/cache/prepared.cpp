@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -15,9 +14,6 @@
 
 namespace kiln {
 namespace {
-
-constexpr uint64_t block_bytes = 1 << 20, page_bytes = 4096;
-constexpr uint64_t head_bytes = 64 + 2 * 32;  // of a record with two sections, before the first one
 
 // Of the folder, or of where it is to be made. Some file systems have no size to tell.
 uint64_t tenth_of_disk(const std::string &dir) {
@@ -31,13 +27,6 @@ uint64_t tenth_of_disk(const std::string &dir) {
   return info.f_blocks ? uint64_t{info.f_blocks} * info.f_frsize / 10 : of_no_size;
 }
 
-std::vector<uint64_t> block_sums(ByteSpan bytes) {
-  std::vector<uint64_t> sums;
-  for (uint64_t at = 0; at < bytes.size(); at += block_bytes)
-    sums.push_back(checksum_of(bytes.subspan(at, std::min(block_bytes, bytes.size() - at))));
-  return sums;
-}
-
 Status damaged(std::string_view what) { return error(Code::corrupt, "the record is damaged: ", what); }
 
 }  // namespace
@@ -45,20 +34,14 @@ Status damaged(std::string_view what) { return error(Code::corrupt, "the record 
 PreparedRecords::PreparedRecords(const std::string &cache_dir, uint64_t max_bytes)
     : folder_(cache_dir, "prepared", max_bytes || cache_dir.empty() ? max_bytes : tenth_of_disk(cache_dir)) {}
 
-PreparedRecords::Mapped::~Mapped() {
-  if (file_.data()) ::munmap(const_cast<uint8_t *>(file_.data()), file_.size());
-}
+PreparedRecords::Mapped::Mapped(std::string path, const RecordFile &file, ByteSpan map, BlocksHead head)
+    : SummedBytes(map.subspan(head.begin, head.size), std::move(head.sums)),
+      path_(std::move(path)),
+      device_(file.identity.device),
+      inode_(file.identity.inode),
+      map_(map) {}
 
-Status PreparedRecords::Mapped::verify(const std::atomic<bool> &stop) const {
-  for (uint64_t block = 0; block < blocks_.size(); ++block) {
-    if (stop) return error(Code::cancelled, "the context is closed");
-    const uint64_t at = block * block_bytes;
-    if (checksum_of(content_.subspan(at, std::min(block_bytes, content_.size() - at))) != blocks_[block])
-      return damaged(str_cat("block ", block, " has a wrong checksum"));
-  }
-  is_verified_ = true;
-  return {};
-}
+PreparedRecords::Mapped::~Mapped() { ::munmap(const_cast<uint8_t *>(map_.data()), map_.size()); }
 
 std::string PreparedRecords::path_of(const Digest &key) const {
   const std::string hex = key.hex();
@@ -67,26 +50,11 @@ std::string PreparedRecords::path_of(const Digest &key) const {
 
 namespace {
 
-// What the first sections of a record tell of the last one.
-struct Head {
-  uint64_t begin = 0, size = 0;
-  std::vector<uint64_t> sums;  // of its blocks
-};
-Result<Head> read_head(const RecordFile &file, const Digest &key) {
-  if (file.state != RecordFile::State::read) return damaged(file.reason);
-  Result<RecordReader> reader = RecordReader::open(file.bytes, file.length);
-  if (!reader.ok()) return damaged(reader.status().message());
-  if (reader->key() != key) return damaged("header at offset 24: the key is not the file's");
-  const Result<ByteSpan> blocks = reader->section(SectionKind::blocks);
-  if (!blocks.ok()) return damaged(blocks.status().message());
-  Head head{.size = reader->size_of(SectionKind::prepared), .sums = {}};
-  head.begin = reader->end_of(SectionKind::prepared) - head.size;
-  const uint64_t count = (head.size + block_bytes - 1) / block_bytes;
-  if (head.size == 0 || head.begin % page_bytes != 0 || blocks->size() / sizeof(uint64_t) < count)
-    return damaged("it has no section of prepared parameters, or not their checksums");
-  head.sums.resize(count);
-  std::memcpy(head.sums.data(), blocks->data(), count * sizeof(uint64_t));
-  return head;
+Result<BlocksHead> read_head(const RecordFile &file, const Digest &key) {
+  if (file.state != RecordFile::State::read) return error(Code::corrupt, file.reason);
+  KILN_ASSIGN(const RecordReader reader, RecordReader::open(file.bytes, file.length));
+  if (reader.key() != key) return error(Code::corrupt, "header at offset 24: the key is not the file's");
+  return read_blocks_head(reader);
 }
 
 }  // namespace
@@ -96,17 +64,12 @@ PreparedRecords::Found PreparedRecords::open(const std::string &path, const Dige
   if (file.state == RecordFile::State::none) return {Outcome::miss, "no record"};
   if (file.state == RecordFile::State::failed) return {Outcome::miss, file.reason};
   if (file.state == RecordFile::State::wrong) return {Outcome::reject, file.reason};
-  Result<Head> head = read_head(file, key);
-  if (!head.ok()) return {Outcome::reject, head.status().message()};
+  Result<BlocksHead> head = read_head(file, key);
+  if (!head.ok()) return {Outcome::reject, damaged(head.status().message()).message()};
   void *const at = ::mmap(nullptr, file.length, PROT_READ, MAP_SHARED, file.file.get(), 0);
   if (at == MAP_FAILED) return {Outcome::miss, str_cat("cannot map ", path, ": ", errno_text(errno))};
-  const std::shared_ptr<Mapped> mapped(new Mapped);
-  mapped->path_ = path;
-  mapped->device_ = file.identity.device;
-  mapped->inode_ = file.identity.inode;
-  mapped->file_ = {static_cast<const uint8_t *>(at), file.length};
-  mapped->content_ = mapped->file_.subspan(head->begin, head->size);
-  mapped->blocks_ = std::move(head->sums);
+  const ByteSpan map(static_cast<const uint8_t *>(at), file.length);
+  const std::shared_ptr<Mapped> mapped(new Mapped(path, file, map, std::move(head).value()));
   touch(file.file);
   return {Outcome::hit, "hit", mapped};
 }
@@ -126,14 +89,9 @@ PreparedRecords::Found PreparedRecords::find(const Digest &key, uint64_t size) {
 }
 
 Status PreparedRecords::publish(const Digest &key, ByteSpan bytes) {
-  const std::vector<uint64_t> sums = block_sums(bytes);
-  const uint64_t begin = (head_bytes + sums.size() * sizeof(uint64_t) + page_bytes - 1) / page_bytes * page_bytes;
-  Bytes blocks(begin - head_bytes);
-  std::memcpy(blocks.data(), sums.data(), sums.size() * sizeof(uint64_t));
   RecordWriter writer;
-  const uint64_t checksum = checksum_of(blocks);
-  writer.add(SectionKind::blocks, std::move(blocks));
-  writer.add_outside(SectionKind::prepared, bytes.size(), checksum);
+  const PlacedBytes all{0, bytes};
+  add_blocks(writer, {&all, 1}, bytes.size());
   const Bytes head = writer.finish(key);
   const ByteSpan parts[] = {head, bytes};
   return folder_.publish(path_of(key), parts);
@@ -156,7 +114,8 @@ Status PreparedRecords::check(const std::string &path, const std::string &key) {
   if (reader.key().hex() != key) return error(Code::corrupt, "header at offset 24: the key is not the file's");
   const Found found = open(path, reader.key(), file);
   const std::atomic<bool> never = false;
-  return found.record ? found.record->verify(never) : error(Code::corrupt, found.reason);
+  if (!found.record) return error(Code::corrupt, found.reason);
+  return found.record->verify(never).with_prefix("the record is damaged: ");
 }
 
 }  // namespace kiln

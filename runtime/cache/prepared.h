@@ -13,6 +13,7 @@
 
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
+#include "runtime/cache/blocks.h"
 #include "runtime/cache/outcome.h"
 #include "runtime/cache/record_folder.h"
 
@@ -26,24 +27,17 @@ class PreparedRecords {
   PreparedRecords(const std::string &cache_dir, uint64_t max_bytes);
 
   // A record, mapped read-only for the object's life, whatever becomes of the file's name.
-  class Mapped {
+  class Mapped : public SummedBytes {
    public:
-    Mapped(const Mapped &) = delete;
-    Mapped &operator=(const Mapped &) = delete;
     ~Mapped();
-    ByteSpan bytes() const { return content_; }  // begin at a page
-    // Reads all of it. code corrupt; cancelled, as soon as `stop` is set.
-    Status verify(const std::atomic<bool> &stop) const;
-    bool is_verified() const { return is_verified_; }  // by anybody, and it was right
 
    private:
     friend class PreparedRecords;
-    Mapped() = default;
-    std::string path_;
-    uint64_t device_ = 0, inode_ = 0;  // its identity, which no other file gets meanwhile
-    ByteSpan file_, content_;
-    std::vector<uint64_t> blocks_;
-    mutable std::atomic<bool> is_verified_ = false, is_rejected_ = false;
+    Mapped(std::string path, const RecordFile &file, ByteSpan map, BlocksHead head);
+    const std::string path_;
+    const uint64_t device_, inode_;  // its identity, which no other file gets meanwhile
+    const ByteSpan map_;             // of the whole file
+    mutable std::atomic<bool> is_rejected_ = false;
   };
 
   struct Found {

@@ -60,8 +60,16 @@ std::string_view name_of(SectionKind kind) {
       return "blocks";
     case SectionKind::prepared:
       return "prepared";
+    case SectionKind::weights:
+      return "weights";
   }
   return "unknown";
+}
+
+uint64_t RecordWriter::next_offset(size_t more) const {
+  uint64_t end = header_size + (sections_.size() + more) * entry_size;
+  for (const Section &s : sections_) end = aligned(end) + s.size;
+  return aligned(end);
 }
 
 Bytes RecordWriter::finish(const Digest &key) const {

@@ -41,6 +41,7 @@ enum class SectionKind : uint32_t {
   questions,
   blocks,    // of a record of prepared parameters: the XXH3 of each MiB of what follows, then zero up to a page's end
   prepared,  // ... the parameters; its checksum is that of the blocks', since nobody reads all of it at once
+  weights,   // of an artifact that has its parameters: which these are, and where in the two sections above
 };
 std::string_view name_of(SectionKind kind);
 
@@ -54,6 +55,8 @@ class RecordWriter {
   void add_outside(SectionKind kind, uint64_t size, uint64_t checksum) {
     sections_.push_back({kind, {}, size, checksum});
   }
+  // Of the next section, in a record of so many more.
+  uint64_t next_offset(size_t more) const;
   Bytes finish(const Digest &key) const;
 
  private:

@@ -26,8 +26,9 @@ Call::State::State(const Executable &exe, TellHost tell, uint32_t of_device, Pre
       device(of_device),
       watch(std::move(tell)),
       programs(1 + exe.entries().count()),
-      parameters(std::make_shared<Parameters>(static_cast<uint32_t>(exe.plan().parameters.size()), std::move(store))),
-      unbound_parameters(static_cast<uint32_t>(exe.plan().parameters.size())) {
+      parameters(std::make_shared<Parameters>(exe, std::move(store))) {
+  unbound_parameters = static_cast<uint32_t>(
+      std::ranges::count_if(parameters->bindings(), [](const Binding &binding) { return !binding.bound(); }));
   programs[0] = std::make_unique<Program>(exe);
   now = programs[0].get();
   const Signature &signature = now->signature;
@@ -111,10 +112,10 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
     Parameters &parameters = s.own_parameters();
     const uint32_t parameter = slot - s.now->signature.parameters().begin;
     s.unbound_parameters += parameters.bindings()[parameter].bound();
-    s.unbound_parameters -= binding.bound();
     if (binding.bound() && binding.place.is_host())
       binding.source = source ? std::move(source) : source_of(binding.data);
     parameters.bind(parameter, std::move(binding));
+    s.unbound_parameters -= parameters.bindings()[parameter].bound();
     for (const auto &program : s.programs) {
       if (!program) continue;
       program->resolved = false;
@@ -131,23 +132,6 @@ Status Call::bind(uint32_t slot, const ArrayRef &array, std::shared_ptr<void> ke
   return {};
 }
 
-namespace {
-
-// Of an array: how many it spans, and how many of them lie below its first element. None: that overflows.
-std::optional<std::pair<uint64_t, uint64_t>> bytes_of(const ArrayRef &type) {
-  const std::span<const int64_t> dims(type.shape, type.rank);
-  const std::optional<uint64_t> dense = dense_bytes(type.dtype, dims);
-  if (!dense) return std::nullopt;
-  if (!type.strides || *dense == 0) return std::pair(*dense, uint64_t{0});
-  const std::optional<ArraySpan> span = span_of(dims, {type.strides, type.rank});
-  uint64_t bytes = 0;
-  if (!span || __builtin_mul_overflow(static_cast<uint64_t>(span->elements), size_of(type.dtype), &bytes))
-    return std::nullopt;
-  return std::pair(bytes, static_cast<uint64_t>(span->below) * size_of(type.dtype));
-}
-
-}  // namespace
-
 Status Call::bind_source(uint32_t slot, ArrayRef type, const std::string &path, uint64_t offset,
                          std::optional<Digest> digest) {
   const Signature &signature = state_->now->signature;
@@ -155,7 +139,7 @@ Status Call::bind_source(uint32_t slot, ArrayRef type, const std::string &path, 
     return invalid(signature.describe(slot), ": a source is for parameters");
   if (slot >= signature.count()) return bind(slot, type, nullptr);  // which tells it
   const std::string name = signature.describe(slot);
-  const std::optional<std::pair<uint64_t, uint64_t>> extent = bytes_of(type);
+  const std::optional<ArrayExtent> extent = extent_of(type);
   if (!extent) return error(Code::type_mismatch, name, ": its size overflows");
   const auto [bytes, below] = *extent;
   const uint32_t element = size_of(type.dtype);

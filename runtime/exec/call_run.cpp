@@ -239,7 +239,10 @@ Call::State::Memory Call::State::memory_of(uint32_t slot) const {
   const Program &p = *now;
   const ResolvedArgument &a = p.sizes.argument(slot);
   // Memory of late ones is Kiln's, which overlaps nothing; their spans are of an earlier run.
-  if (a.late || !a.made) return {0, 0};
+  const SlotRange parameter_slots = p.signature.parameters();
+  const bool is_apart =
+      parameter_slots.contains(slot) && parameters->bindings()[slot - parameter_slots.begin].is_stored;
+  if (a.late || !a.made || is_apart) return {0, 0};
   const PresentedOutput *const as = p.presented_as(slot);
   const auto begin =
       as ? reinterpret_cast<uintptr_t>(as->data()) - as->below_bytes() : reinterpret_cast<uintptr_t>(p.addresses[slot]);
@@ -275,10 +278,11 @@ Status Call::State::place_prepared() {
   Program &p = *now;
   while (p.prepared_version != parameters->version()) {
     const uint64_t version = parameters->version();
-    KILN_ASSIGN(p.prepared, parameters->prepare(p.executable, p.signature, p.sizes, device));
+    Result<std::shared_ptr<const Prepared>> prepared = parameters->prepare(p.executable, p.signature, p.sizes, device);
+    KILN_TRY(parameters->tell());  // first: it may be why they are not to be had
+    KILN_ASSIGN(p.prepared, std::move(prepared));
     p.runner->set_prepared(*p.prepared);
     p.prepared_version = version;
-    KILN_TRY(parameters->tell());
   }
   return {};
 }

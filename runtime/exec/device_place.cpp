@@ -137,7 +137,8 @@ Result<std::unique_ptr<Runner>> DevicePlace::make_runner(const Executable &execu
 
 Result<Prepared> DevicePlace::prepare(const Executable &executable, const Signature &signature,
                                       const ResolvedSizes &sizes, std::span<const ParameterArray> parameters,
-                                      uint32_t device, PreparedParts &) const {
+                                      uint32_t device, PreparedParts &, bool parts_alone) const {
+  if (parts_alone) return Prepared();  // it has none
   KILN_ASSIGN(const std::shared_ptr<const DeviceProgram> loaded, program(device));
   KILN_ASSIGN(std::shared_ptr<DeviceQueue> queue, DeviceQueue::open(loaded->device()));
   const auto memory = std::make_shared<DeviceMemory>(queue);

@@ -21,8 +21,8 @@ class DevicePlace final : public Place {
   Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
                                               ResolvedSizes &sizes, LoopWatch &watch, uint32_t device) const override;
   Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                           std::span<const ParameterArray> parameters, uint32_t device,
-                           PreparedParts &parts) const override;
+                           std::span<const ParameterArray> parameters, uint32_t device, PreparedParts &parts,
+                           bool parts_alone) const override;
 
  private:
   Result<std::shared_ptr<const DeviceProgram>> program(uint32_t device) const;

@@ -9,6 +9,7 @@
 #include "runtime/exec/memory.h"
 #include "runtime/exec/node_step.h"
 #include "runtime/exec/sizes.h"
+#include "runtime/exec/weights.h"
 #include "runtime/graph/json.h"
 #include "runtime/ops/registered.h"
 #include "runtime/plan/planner.h"
@@ -179,12 +180,14 @@ Status Executable::check_any_thread() const {
 Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
                                                            std::shared_ptr<ThreadPool> pool, std::string_view build_id,
                                                            OpenDevice open_device, const FunctionTable &functions,
-                                                           const BackendTable &backends) {
+                                                           const BackendTable &backends,
+                                                           std::shared_ptr<const Weights> weights) {
   if (artifact->build_id != build_id)
     return error(Code::incompatible, "the artifact is of build ", artifact->build_id, ", this is build ", build_id);
   KILN_ASSIGN(const BackendInfo *backend, find_backend(artifact->backend));
   auto executable = std::make_shared<Executable>();
-  if (backend->on_device()) {
+  executable->on_device_ = backend->on_device();
+  if (executable->on_device_) {
     executable->place_ = std::make_unique<DevicePlace>(*artifact, backend->device_type, open_device);
   } else {
     KILN_ASSIGN(executable->place_, HostPlace::load(*artifact));
@@ -208,6 +211,8 @@ Result<std::shared_ptr<const Executable>> Executable::load(std::shared_ptr<const
   executable->pool_ = std::move(pool);
   KILN_TRY(executable->load_programs(backends));
   KILN_TRY(executable->load_entries(ops, open_device, functions, backends));
+  if (weights) KILN_TRY(check_weights(*weights, *executable));
+  executable->weights_ = std::move(weights);
   return std::shared_ptr<const Executable>(std::move(executable));
 }
 

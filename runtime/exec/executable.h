@@ -47,15 +47,19 @@ class Executable {
   // Refuses (incompatible) an artifact of another build or for a feature level that this machine lacks. `ops` reads the
   // graph of reference steps, and `functions` and `backends` have those that run them. The pool is shared by all calls.
   // An artifact for a device loads without one, so that it can be looked at and saved: `open_device` is asked when the
-  // first call is made. With the artifact's entries.
+  // first call is made. With the artifact's entries. `weights` (may be null): that its file has, which are checked
+  // here.
   static Result<std::shared_ptr<const Executable>> load(std::shared_ptr<const Artifact> artifact, const OpTable &ops,
                                                         std::shared_ptr<ThreadPool> pool, std::string_view build_id,
                                                         OpenDevice open_device = {},
                                                         const FunctionTable &functions = no_functions(),
-                                                        const BackendTable &backends = no_backends());
+                                                        const BackendTable &backends = no_backends(),
+                                                        std::shared_ptr<const Weights> weights = {});
   const Artifact &artifact() const { return *artifact_; }
   const std::shared_ptr<const Artifact> &shared_artifact() const { return artifact_; }
   const Plan &plan() const { return artifact_->plan; }
+  // Parameters that its file has, which are bound in all calls that bind no other. Null: it has none.
+  const std::shared_ptr<const Weights> &weights() const { return weights_; }
   ThreadPool &pool() const { return *pool_; }
   const Graph &reference_graph(uint32_t index) const { return *graphs_[index]; }        // of a step of kind reference
   const BoundFunction &function_of(uint32_t index) const { return functions_[index]; }  // of that graph
@@ -69,6 +73,7 @@ class Executable {
   const Place &place() const { return *place_; }         // where its kernels run
   Entries &entries() const { return *entries_; }         // programs for some sizes
   std::vector<Artifact::Entry> made_entries() const;     // those that there are by now
+  bool on_device() const { return on_device_; }          // or else here
   // An error when its kernels were not compiled (compile's option `code`).
   Status check_callable() const;
   // An error that names an op whose own function runs, or a function of the host's, on the host's threads alone.
@@ -80,6 +85,8 @@ class Executable {
   Status load_programs(const BackendTable &backends);
 
   std::shared_ptr<const Artifact> artifact_;
+  std::shared_ptr<const Weights> weights_;
+  bool on_device_ = false;
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<const Place> place_;
   std::vector<GraphPtr> graphs_;                // the artifact's
@@ -187,8 +194,17 @@ class Call {
   // An output that Kiln allocated; the call lets go of it. Of a view of an input: what keeps the input alive.
   Result<Taken> take(uint32_t slot);
   const Executable &executable() const { return *executable_; }
+  // What a file has that holds the executable, its entries that are made by now, and the parameters that are bound:
+  // what programs prepare of them, and the values of those that anything else reads. All of it stays as long as the use
+  // and the bindings. Errors: as run; unimplemented: a parameter is on a device.
+  struct Saved {
+    std::vector<Artifact::Entry> entries;
+    WeightsImage weights;
+  };
+  Result<Saved> saved(const Use &use) const;
   uint64_t arena_bytes() const;  // now held: arena, prepared, scratch; of a device, all that is there
   std::vector<std::shared_ptr<const PreparedPart>> prepared_parts() const;  // those that there are
+  std::vector<uint32_t> stored_parameters() const;  // those that are bound to the executable's file
   // Which program the last run ran: the name of an entry, or "general"; "" before the first run.
   std::string_view ran() const;
   std::vector<StepTimes::Row> step_times() const;  // of the last run, if it was to time them

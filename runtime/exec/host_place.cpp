@@ -127,7 +127,7 @@ Result<std::unique_ptr<Runner>> HostPlace::make_runner(const Executable &executa
 
 Result<Prepared> HostPlace::prepare(const Executable &executable, const Signature &signature,
                                     const ResolvedSizes &sizes, std::span<const ParameterArray> parameters, uint32_t,
-                                    PreparedParts &parts) const {
+                                    PreparedParts &parts, bool parts_alone) const {
   const Plan &plan = executable.plan();
   Prepared prepared{.parameters = {}, .storages = std::vector<void *>(plan.prepared.size())};
   for (const ParameterArray &parameter : parameters) prepared.parameters.push_back(parameter.data);
@@ -147,6 +147,11 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
       prepared.memory.push_back(search.part->memory);
       continue;
     }
+    const auto lacks = std::ranges::find_if(part.parameters, [&](uint32_t p) { return !parameters[p].data; });
+    if (lacks != part.parameters.end() && parts_alone) continue;
+    if (lacks != part.parameters.end())
+      return invalid("parameter '", plan.parameters[*lacks].name,
+                     "' has to be bound, too: the artifact's file has only what was prepared of it");
     std::vector<uint64_t> sizes_bytes;
     for (const uint32_t storage : part.storages) sizes_bytes.push_back(bytes[storage]);
     auto memory = std::make_shared<Areas>();
@@ -177,7 +182,8 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
     prepared.memory.push_back(made.memory);
     parts.made(made.search, std::move(part), kept_bytes, parameters);
   }
-  for (uint32_t step = 0; step < plan.steps.size(); ++step) KILN_TRY(prepare_program(executable, step, prepared));
+  for (uint32_t step = 0; step < plan.steps.size() && !parts_alone; ++step)
+    KILN_TRY(prepare_program(executable, step, prepared));
   return prepared;
 }
 

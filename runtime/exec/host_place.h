@@ -19,8 +19,8 @@ class HostPlace final : public Place {
   Result<std::unique_ptr<Runner>> make_runner(const Executable &executable, const Signature &signature,
                                               ResolvedSizes &sizes, LoopWatch &watch, uint32_t device) const override;
   Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                           std::span<const ParameterArray> parameters, uint32_t device,
-                           PreparedParts &parts) const override;
+                           std::span<const ParameterArray> parameters, uint32_t device, PreparedParts &parts,
+                           bool parts_alone) const override;
 
  private:
   Status map(const Artifact &artifact);

@@ -16,7 +16,8 @@ namespace kiln {
 
 // A borrowed array with a descriptor of its own.
 struct Binding {
-  void *data = nullptr;  // null: not bound
+  void *data = nullptr;    // null: not bound, or stored without its values
+  bool is_stored = false;  // of a parameter: it is that of the artifact's file
   DType dtype = DType::f32;
   std::vector<int64_t> shape, strides;
   bool has_strides = false;
@@ -26,7 +27,7 @@ struct Binding {
 
   Binding() = default;
   Binding(const ArrayRef &array, std::shared_ptr<void> owner);
-  bool bound() const { return data != nullptr; }
+  bool bound() const { return data || is_stored; }
   ArrayRef array() const;  // points into this
 };
 
@@ -35,17 +36,23 @@ struct Binding {
 // what several prepare alike is there once.
 class Parameters : public std::enable_shared_from_this<Parameters> {
  public:
-  Parameters(uint32_t count, PreparedParts::Store store) : bindings_(count), parts_(std::move(store)) {}
+  // Those that the executable's file has are bound.
+  Parameters(const Executable &executable, PreparedParts::Store store);
   // The same bindings, and what is prepared of them.
   Parameters(const Parameters &other);
   Parameters &operator=(const Parameters &) = delete;
 
   const std::vector<Binding> &bindings() const { return bindings_; }
+  // One that binds nothing: to what the executable's file has, if it has the parameter.
   void bind(uint32_t parameter, Binding binding);
   // Has the executable's place prepare them, unless it has. The sizes of what is prepared depend on no symbol. What is
   // returned holds as long as version() stays. `device`: that of all calls that share this.
   Result<std::shared_ptr<const Prepared>> prepare(const Executable &executable, const Signature &signature,
                                                   const ResolvedSizes &sizes, uint32_t device);
+  // Has those parts of it prepared whose parameters are bound, and are what the signature says.
+  Status prepare_parts(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
+                       uint32_t device);
+  std::shared_ptr<const PreparedPart> part(const Digest &name) const;  // null: there is none
   // Rises when something is to be prepared again. Never 0.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
   // Tells the host what was found since; code cancelled.
@@ -60,10 +67,15 @@ class Parameters : public std::enable_shared_from_this<Parameters> {
 
  private:
   using PartPtr = std::shared_ptr<const PreparedPart>;
+  Binding stored(uint32_t parameter) const;
+  std::vector<ParameterArray> arrays(const Signature &signature, const ResolvedSizes &sizes) const;
+  bool uses_weights() const;
+  Status check_weights() const;
   void list_unverified();
   void verify_records();
-  void drop(const PartPtr &part);
+  void drop(const PartPtr &part);  // null: all that the executable's file has
 
+  const std::shared_ptr<const Weights> weights_;  // the executable's
   std::vector<Binding> bindings_;
   mutable std::mutex mutex_;
   PreparedParts parts_;

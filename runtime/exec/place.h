@@ -23,7 +23,8 @@ class Signature;
 
 // A parameter's array, as it was bound.
 struct ParameterArray {
-  void *data = nullptr;
+  void *data = nullptr;    // null: there is none, or only what was prepared of it
+  bool is_stored = false;  // it is that of the artifact's file
   ArrayPlace place;
   const std::optional<FileSource> *source = nullptr;  // never null: where it lies in a file, if it does
 };
@@ -85,9 +86,10 @@ class Place {
                                                       uint32_t device) const = 0;
   // Runs those of the plan's prepare steps whose results are not among `parts`; they are then. `parameters` must stay
   // as long as the result, and be in the host's memory or where the runners of the device have theirs.
+  // `parts_alone`: only for them, which may be kept without a call; those that lack a parameter are left out.
   virtual Result<Prepared> prepare(const Executable &executable, const Signature &signature, const ResolvedSizes &sizes,
-                                   std::span<const ParameterArray> parameters, uint32_t device,
-                                   PreparedParts &parts) const = 0;
+                                   std::span<const ParameterArray> parameters, uint32_t device, PreparedParts &parts,
+                                   bool parts_alone) const = 0;
 };
 
 }  // namespace kiln

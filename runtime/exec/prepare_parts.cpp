@@ -134,6 +134,13 @@ Digest recipe_of(const PreparePart &part, const Executable &executable, const Si
   return digest_of(out.bytes());
 }
 
+Digest name_of(const PreparePart &part, const Digest &recipe) {
+  ByteWriter own;
+  own.raw(recipe.bytes);
+  for (const uint32_t number : part.parameters) own.put(number);
+  return digest_of(own.bytes());
+}
+
 namespace {
 
 // Why there is no record of the part, and none is to be; empty: there may be one.
@@ -150,21 +157,48 @@ std::string reason_to_bypass(const PreparePart &part, const Executable &executab
   return "";
 }
 
-// Where what calls read of a part lies in a record.
-struct KeptLayout {
-  std::vector<uint64_t> offsets;
-  uint64_t bytes = 0;
-  KeptLayout(const PreparePart &part, const Executable &executable, const ResolvedSizes &sizes) {
-    std::vector<uint32_t> kept;
-    for (const uint32_t storage : std::span(part.storages).first(part.kept))
-      kept.push_back(executable.sizes().prepared[storage]);
-    const std::vector<uint64_t> sizes_bytes = sizes.bytes(kept);
-    offsets = Layout(64).add(sizes_bytes);
-    if (!offsets.empty()) bytes = offsets.back() + sizes_bytes.back();
-  }
-};
+// A part whose bytes somebody keeps mapped.
+PreparedPart mapped_part(const PreparePart &part, const KeptLayout &layout, const uint8_t *bytes,
+                         std::shared_ptr<const void> memory) {
+  PreparedPart is;
+  is.parameters = part.parameters;
+  is.mapped_bytes = layout.bytes;
+  for (const uint64_t offset : layout.offsets)
+    is.storages.push_back(const_cast<uint8_t *>(bytes) + offset);  // calls only read them
+  is.memory = std::move(memory);
+  is.outcome = Outcome::hit;
+  return is;
+}
 
 }  // namespace
+
+KeptLayout::KeptLayout(const PreparePart &part, const Executable &executable, const ResolvedSizes &resolved) {
+  std::vector<uint32_t> kept;
+  for (const uint32_t storage : std::span(part.storages).first(part.kept))
+    kept.push_back(executable.sizes().prepared[storage]);
+  sizes = resolved.bytes(kept);
+  offsets = Layout(64).add(sizes);
+  if (!offsets.empty()) bytes = offsets.back() + sizes.back();
+}
+
+PreparedParts::PreparedParts(Store store, const std::shared_ptr<const Weights> &weights)
+    : store_(std::move(store)), weights_(weights) {
+  if (!weights) return;
+  for (const WeightsTable::Part &part : weights->table().parts) in_file_.emplace(part.name, &part);
+}
+
+std::shared_ptr<const PreparedPart> PreparedParts::stored(const Digest &name, const PreparePart &part,
+                                                          const Executable &executable, const ResolvedSizes &sizes,
+                                                          std::span<const ParameterArray> parameters) const {
+  const auto found = in_file_.find(name);
+  const auto is_stored = [&](uint32_t number) { return parameters[number].is_stored; };
+  if (found == in_file_.end() || !std::ranges::all_of(part.parameters, is_stored)) return nullptr;
+  const KeptLayout layout(part, executable, sizes);
+  if (found->second->bytes != layout.bytes) return nullptr;
+  PreparedPart is = mapped_part(part, layout, weights_->bytes().data() + found->second->offset, weights_);
+  is.reason = "in the artifact's file";
+  return std::make_shared<const PreparedPart>(std::move(is));
+}
 
 PreparedParts::Search PreparedParts::look_up(const PreparePart &part, const Digest &recipe,
                                              const Executable &executable, const ResolvedSizes &sizes,
@@ -181,14 +215,8 @@ PreparedParts::Search PreparedParts::look_up(const PreparePart &part, const Dige
   search.outcome = found.outcome;
   search.reason = std::move(found.reason);
   if (!found.record) return search;
-  PreparedPart is;
-  is.parameters = part.parameters;
-  is.mapped_bytes = layout.bytes;
+  PreparedPart is = mapped_part(part, layout, found.record->bytes().data(), found.record);
   is.record = found.record;
-  for (const uint64_t offset : layout.offsets)
-    is.storages.push_back(const_cast<uint8_t *>(found.record->bytes().data()) + offset);  // calls only read them
-  is.memory = is.record;
-  is.outcome = search.outcome;
   is.reason = search.reason;
   search.part = std::make_shared<const PreparedPart>(std::move(is));
   return search;
@@ -198,12 +226,10 @@ PreparedParts::Search PreparedParts::find(const PreparePart &part, const Executa
                                           const Signature &signature, const ResolvedSizes &sizes,
                                           std::span<const ParameterArray> parameters) {
   const Digest recipe = recipe_of(part, executable, signature, sizes);
-  ByteWriter own;
-  own.raw(recipe.bytes);
-  for (const uint32_t number : part.parameters) own.put(number);
-  const Digest name = digest_of(own.bytes());
+  const Digest name = name_of(part, recipe);
   if (const auto known = parts_.find(name); known != parts_.end()) return {.part = known->second, .name = name};
-  Search search = look_up(part, recipe, executable, sizes, parameters);
+  Search search{.part = stored(name, part, executable, sizes, parameters)};
+  if (!search.part) search = look_up(part, recipe, executable, sizes, parameters);
   search.name = name;
   if (search.part) parts_[name] = search.part;
   return search;
@@ -223,6 +249,11 @@ void PreparedParts::made(const Search &search, PreparedPart part, uint64_t bytes
     if (!std::ranges::all_of(sources, &FileSource::is_as_it_was)) return Status();
     return records->publish(key, {static_cast<const uint8_t *>(shared->storages[0]), bytes});
   });
+}
+
+std::shared_ptr<const PreparedPart> PreparedParts::get(const Digest &name) const {
+  const auto known = parts_.find(name);
+  return known == parts_.end() ? nullptr : known->second;
 }
 
 void PreparedParts::drop(uint32_t parameter) {

@@ -13,6 +13,7 @@
 #include "jit/base/hash.h"
 #include "jit/base/status.h"
 #include "runtime/cache/prepared.h"
+#include "runtime/cache/weights.h"
 #include "runtime/exec/place.h"
 #include "runtime/plan/plan.h"
 
@@ -34,14 +35,23 @@ std::vector<PreparePart> prepare_parts(const Plan &plan);
 // bytes of equal parameters.
 Digest recipe_of(const PreparePart &part, const Executable &executable, const Signature &signature,
                  const ResolvedSizes &sizes);
+// The same, of these numbers of parameters.
+Digest name_of(const PreparePart &part, const Digest &recipe);
 
-// A part that is there: made, or a record.
+// Where what calls read of a part lies, in the bytes that are kept of it.
+struct KeptLayout {
+  std::vector<uint64_t> offsets, sizes;
+  uint64_t bytes = 0;
+  KeptLayout(const PreparePart &part, const Executable &executable, const ResolvedSizes &sizes);
+};
+
+// A part that is there: made, a record, or in the artifact's file.
 struct PreparedPart {
   std::vector<uint32_t> parameters;
   std::vector<void *> storages;  // of those that calls read
   std::shared_ptr<const void> memory;
   uint64_t private_bytes = 0, mapped_bytes = 0;
-  std::shared_ptr<const PreparedRecords::Mapped> record;  // null: it was made
+  std::shared_ptr<const PreparedRecords::Mapped> record;  // null: it is none
   Outcome outcome = Outcome::bypass;                      // of the search for a record
   std::string reason;
   uint32_t steps = 0;  // that made it
@@ -60,7 +70,8 @@ class PreparedParts {
     std::function<Status()> tell = {};           // tells the host, on this thread; code cancelled
     const std::atomic<bool> *stop = nullptr;     // what may be left undone is
   };
-  explicit PreparedParts(Store store) : store_(std::move(store)) {}
+  // `weights` (may be null): those of the artifact's file.
+  PreparedParts(Store store, const std::shared_ptr<const Weights> &weights);
 
   struct Search {
     std::shared_ptr<const PreparedPart> part = nullptr;  // null: it is to be made
@@ -75,6 +86,9 @@ class PreparedParts {
   // It was made instead: what calls read lies in its memory from the first storage on. Written in the background.
   void made(const Search &search, PreparedPart part, uint64_t bytes, std::span<const ParameterArray> parameters);
 
+  // The part that is there.
+  std::shared_ptr<const PreparedPart> get(const Digest &name) const;
+
   void drop(uint32_t parameter);  // what was made of it
   void drop(const std::shared_ptr<const PreparedPart> &part);
   std::vector<std::shared_ptr<const PreparedPart>> all() const;
@@ -84,7 +98,14 @@ class PreparedParts {
   Search look_up(const PreparePart &part, const Digest &recipe, const Executable &executable,
                  const ResolvedSizes &sizes, std::span<const ParameterArray> parameters) const;
 
+  // In the artifact's file. Null: it is not there, or not of these parameters.
+  std::shared_ptr<const PreparedPart> stored(const Digest &name, const PreparePart &part, const Executable &executable,
+                                             const ResolvedSizes &sizes,
+                                             std::span<const ParameterArray> parameters) const;
+
   Store store_;
+  std::shared_ptr<const Weights> weights_;
+  std::map<Digest, const WeightsTable::Part *> in_file_;  // theirs
   std::map<Digest, std::shared_ptr<const PreparedPart>> parts_;
 };
 

@@ -88,6 +88,17 @@ Status ResolvedSizes::resolve(std::span<const int64_t> symbols) {
   return check_sizes();
 }
 
+Status ResolvedSizes::resolve_parameters() {
+  evaluate();
+  const SlotRange slots = signature_.parameters();
+  for (uint32_t slot = slots.begin; slot < slots.end; ++slot)
+    if (is_static(signature_.argument(slot))) KILN_TRY(resolve_argument(slot));
+  for (size_t i = 0; i < sizes_.uses.size(); ++i)
+    if (const uint32_t slot = sizes_.uses[i].argument; slots.contains(slot) && is_static(signature_.argument(slot)))
+      KILN_TRY(check_use(i));
+  return {};
+}
+
 // Until they are resolved, symbols are as large as they can be.
 void ResolvedSizes::evaluate() {
   if (!ranges_.empty()) {
@@ -251,6 +262,23 @@ std::optional<ArraySpan> span_of(std::span<const int64_t> dims, std::span<const 
     below -= std::min<int64_t>(reach, 0);
   }
   return ArraySpan{last + 1, below};
+}
+
+bool is_static(const Plan::Argument &argument) {
+  return std::ranges::all_of(argument.dims, &Dim::is_integer) &&
+         std::ranges::all_of(argument.strides, &Dim::is_integer);
+}
+
+std::optional<ArrayExtent> extent_of(const ArrayRef &type) {
+  const std::span<const int64_t> dims(type.shape, type.rank);
+  const std::optional<uint64_t> dense = dense_bytes(type.dtype, dims);
+  if (!dense) return std::nullopt;
+  if (!type.strides || *dense == 0) return ArrayExtent{*dense, 0};
+  const std::optional<ArraySpan> span = span_of(dims, {type.strides, type.rank});
+  uint64_t bytes = 0;
+  if (!span || __builtin_mul_overflow(static_cast<uint64_t>(span->elements), size_of(type.dtype), &bytes))
+    return std::nullopt;
+  return ArrayExtent{bytes, static_cast<uint64_t>(span->below) * size_of(type.dtype)};
 }
 
 Status ResolvedSizes::resolve_argument(uint32_t slot) {

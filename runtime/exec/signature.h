@@ -12,6 +12,8 @@
 
 namespace kiln {
 
+bool is_static(const Plan::Argument &argument);  // its dims and strides depend on no symbol
+
 // The slots of a signature: inputs, then parameters, then outputs.
 struct SlotRange {
   uint32_t begin, end;
@@ -39,6 +41,12 @@ struct ArraySpan {
 };
 // As if sizes of 0 were 1. None: the span overflows.
 std::optional<ArraySpan> span_of(std::span<const int64_t> dims, std::span<const int64_t> strides);
+
+// The same of an array by itself, in bytes; of one that is empty 0. None: that overflows.
+struct ArrayExtent {
+  uint64_t bytes = 0, below = 0;
+};
+std::optional<ArrayExtent> extent_of(const ArrayRef &type);
 
 // What an argument is at the sizes of the current call.
 struct ResolvedArgument {
@@ -68,6 +76,9 @@ class ResolvedSizes {
   Status resolve(std::span<const ArrayRef> inputs);
   // The same of a nested plan, whose inputs' symbols the plan that runs it knows.
   Status resolve(std::span<const int64_t> symbols);
+  // Only what depends on no symbol: parameters, but those that do, and what is prepared of them. They are checked
+  // against the plan's slots.
+  Status resolve_parameters();
   // A run begins: what steps resolve is not known any more.
   void begin_run() { known_.assign(known_.size(), false); }
   // A step resolved a symbol: sizes that all of whose symbols are known are checked, outputs get their shapes. code

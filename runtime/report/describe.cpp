@@ -61,13 +61,28 @@ void write_inputs(const Plan &plan, JsonWriter &json) {
   json.end_list();
 }
 
-void write_arguments(std::string_view side, std::span<const Plan::Argument> arguments, JsonWriter &json) {
-  json.key(side).begin_list();
-  for (const Plan::Argument &a : arguments) {
-    begin_tensor(a.name, a.dtype, a.dims, a.strides, json);
+// With those that the executable's file has.
+void write_parameters(const Executable &executable, JsonWriter &json) {
+  const std::vector<Plan::Argument> &parameters = executable.plan().parameters;
+  const WeightsTable none, &table = executable.weights() ? executable.weights()->table() : none;
+  json.key("parameters").begin_list();
+  for (uint32_t p = 0; p < parameters.size(); ++p) {
+    begin_tensor(parameters[p].name, parameters[p].dtype, parameters[p].dims, parameters[p].strides, json);
+    const auto stored = std::ranges::find(table.parameters, p, &WeightsTable::Parameter::number);
+    if (stored != table.parameters.end()) json.member("stored_bytes", stored->bytes);
     json.end_object();
   }
   json.end_list();
+  if (!executable.weights()) return;
+  json.key("weights").begin_object().member("path", executable.weights()->path());
+  json.member("bytes", executable.weights()->bytes().size()).key("prepared").begin_list();
+  for (const WeightsTable::Part &part : table.parts) {
+    json.begin_object().key("parameters").begin_list();
+    for (const uint32_t number : part.parameters)
+      if (number < parameters.size()) json.value(parameters[number].name);
+    json.end_list().member("bytes", part.bytes).end_object();
+  }
+  json.end_list().end_object();
 }
 
 std::string_view name_of(Arity arity) {
@@ -316,7 +331,7 @@ std::string describe(const Executable &executable, std::span<const std::string> 
   }
   json.end_object();
   write_inputs(plan, json);
-  write_arguments("parameters", plan.parameters, json);
+  write_parameters(executable, json);
   write_outputs(plan, json);
   write_components(artifact.components, json);
   json.key("uses").begin_list();

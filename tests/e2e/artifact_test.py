@@ -4,7 +4,7 @@ import json
 import pathlib
 import re
 
-from harness import CHAIN, LINEAR, Case, f32, graph, main, node, read_npy, write_npy
+from harness import CHAIN, LINEAR, MODELS, Case, f32, graph, main, node, read_npy, write_npy
 
 
 class CompileTest(Case):
@@ -103,6 +103,64 @@ class CompileTest(Case):
 
     def test_a_folder_that_is_not_there(self):
         self.assertIn("missing", self.kiln("compile", self.write_graph(CHAIN), "-o", self.file("missing/a.kiln"), code=1))
+
+
+class WeightsTest(Case):
+    """kiln compile --weights: the program and its parameters as one file."""
+
+    MODEL = MODELS / "digits"
+
+    def compiled(self, *words):
+        self.kiln("compile", self.MODEL / "graph.json", "--weights", self.MODEL / "weights.safetensors", "-o",
+                  self.file("a.kiln"), *words)
+        return self.file("a.kiln")
+
+    def run_it(self, artifact, *words):
+        self.kiln("run", artifact, "--random", 1, "--size", "batch=2", "--output", "logits=" + self.file("y.npy"), *words)
+        return read_npy(self.file("y.npy"))
+
+    def test_it_runs_without_the_weights(self):
+        expected = self.run_it(self.MODEL / "graph.json", "--weights", self.MODEL / "weights.safetensors")
+        artifact = self.compiled()
+        copy = self.file("copy.kiln")
+        pathlib.Path(artifact).rename(copy)
+        self.assertEqual(self.run_it(copy), expected)
+        self.assertEqual(self.run_it(copy, "--cache", "off"), expected)
+        # Others may be given in their place.
+        self.assertEqual(self.run_it(copy, "--weights", self.MODEL / "weights.safetensors"), expected)
+
+    def test_two_processes_write_the_same_file(self):
+        first = pathlib.Path(self.compiled()).read_bytes()
+        self.assertEqual(pathlib.Path(self.compiled()).read_bytes(), first)
+
+    def test_inspect_tells_what_it_has(self):
+        text = self.kiln("inspect", self.compiled())
+        self.assertRegex(text, r"\nweights \d+ bytes\n")
+        names = [p["name"] for p in json.loads(self.kiln("inspect", self.file("a.kiln"), "--json"))["parameters"]]
+        for name in names:
+            self.assertRegex(text, rf"\nweights parameter {re.escape(name)}: (\d+ bytes|as it is prepared)\n")
+        self.assertRegex(text, r"\nweights prepared of .*: \d+ bytes\n")
+        self.kiln("compile", self.MODEL / "graph.json", "-o", self.file("b.kiln"))
+        self.assertNotIn("weights", self.kiln("inspect", self.file("b.kiln")))
+
+    def test_what_it_cannot_be_is_refused(self):
+        words = ["compile", self.MODEL / "graph.json", "--weights", self.MODEL / "weights.safetensors", "-o",
+                 self.file("b.kiln")]
+        self.assertIn("--weights is for one target", self.kiln(*words, "--cpu", "v3,x86-64", code=2))
+        self.assertIn("--unpacked writes a folder", self.kiln(*words, "--unpacked", code=2))
+        self.assertIn("its parameters are in", self.kiln("unpack", self.compiled(), "-o", self.file("folder"), code=1))
+
+    def test_names_that_the_file_lacks_are_told(self):
+        message = self.kiln("compile", self.write_graph(LINEAR), "--weights", self.MODEL / "weights.safetensors", "-o",
+                            self.file("b.kiln"), code=1)
+        self.assertIn("has none of the graph's parameters, 'b', 'w'", message)
+
+    def test_a_cut_or_changed_file_is_noticed(self):
+        artifact = pathlib.Path(self.compiled())
+        whole = artifact.read_bytes()
+        artifact.write_bytes(whole[:-1])
+        self.assertIn(f"{len(whole) - 1} bytes, expected {len(whole)}",
+                      self.kiln("run", artifact, "--random", 1, "--size", "batch=1", code=1))
 
 
 class InspectTest(Case):

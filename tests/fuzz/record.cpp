@@ -7,6 +7,7 @@
 #include "runtime/cache/artifact_bytes.h"
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/targets.h"
+#include "runtime/cache/weights.h"
 
 namespace {
 
@@ -41,6 +42,8 @@ void read(ByteSpan bytes) {
   (void)kiln::read_identity(bytes, bytes.size());
   (void)kiln::read_targets(bytes);
   (void)kiln::read_kernel_images(bytes);
+  kiln::BlocksHead head;
+  (void)kiln::read_weights(bytes, head);
   const kiln::Result<kiln::Artifact> artifact = kiln::read_artifact(bytes);
   if (!artifact.ok()) return;
   (void)kiln::print(artifact->plan);

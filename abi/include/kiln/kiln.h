@@ -316,12 +316,15 @@ KILN_EXPORT kiln_error *kiln_executable_join(const kiln_executable *const *execu
  * another here, or none). The caller owns *out. Any thread. */
 KILN_EXPORT kiln_error *kiln_executable_open(kiln_context *context, const char *path, uint64_t path_size,
                                              const kiln_options *options, kiln_executable **out);
-/* The same of an artifact in memory, which is read during the call alone. */
+/* The same of an artifact in memory, which is read during the call alone; not of one that has parameters
+ * (kiln_call_save), which have to be mapped: KILN_INVALID_ARGUMENT. */
 KILN_EXPORT kiln_error *kiln_executable_open_bytes(kiln_context *context, const void *bytes, uint64_t size,
                                                    const kiln_options *options, kiln_executable **out);
 /* {"backend", "target" (of the code that runs), "targets" (all that it was joined or opened with, if several),
  * "build_id", "key" ("" when the cache was bypassed), "symbols", "inputs", "parameters", "outputs" (as
- * kiln_graph_describe, without hints), "components": [{"name", "digest", "text"}] (of the key), "uses":
+ * kiln_graph_describe, without hints; of a parameter that its file has also "stored_bytes", 0 where only what was
+ * prepared of it is there), "weights" (of such a file): {"path", "bytes", "prepared": [{"parameters" (names),
+ * "bytes"}]}, "components": [{"name", "digest", "text"}] (of the key), "uses":
  * [{"kind" ("op", "function", "fallback", "backend"), "name", "identity" ("": there was none)}] (what it was made with
  * and what passes looked up; a record with another one is a MISS), "questions" (as kiln_compile), "edited" (members of
  * an unpacked artifact that it was made of after somebody edited them; where there are some), "kernels" (how many),
@@ -428,12 +431,28 @@ KILN_EXPORT kiln_error *kiln_call_output(const kiln_call *call, uint32_t slot, c
  * kiln_call_bind_owned: the input's tensor lives until then. KILN_INVALID_ARGUMENT when there is none: it was given, or
  * taken before, or the run failed (kiln_call_output). KILN_BUSY as there. */
 KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManagedTensorVersioned **out);
+/* Writes the artifact of the call's executable, with the entries that are made by now, and the parameters that are
+ * bound into one file, as kiln_executable_save does (of one for several targets: for that which runs here, alone). What
+ * kernels prepare of parameters is prepared, unless it was, and stored; the values of a parameter are only where
+ * something else reads them, too. Opened by its path, it is an executable in whose calls these parameters are bound: to
+ * the file, which is mapped, shared by all processes, and must not be changed or cut short (it may be renamed or
+ * unlinked). Another array may be bound in place of one, and binding NULL then binds the file's again; where what was
+ * prepared needs another parameter whose values are not there, a run says which has to be bound, too. Parameters that
+ * are not bound are left to whoever opens it. The data is verified in the background behind the first run; is it
+ * damaged, a KILN_EVENT_WARNING tells it, and runs are KILN_CORRUPT. Such an executable can be saved by this alone.
+ * docs/prepared.md. The call must not be in use; bound arrays stay as they are meanwhile. No options are known yet.
+ * KILN_IO: it cannot be written. KILN_TYPE_MISMATCH: a parameter is of other sizes than the graph's.
+ * KILN_UNIMPLEMENTED: one is in a device's memory. */
+KILN_EXPORT kiln_error *kiln_call_save(const kiln_call *call, const char *path, uint64_t path_size,
+                                       const kiln_options *options);
 /* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, but what it maps, "entry":
  * the program that the last run ran, the name of an entry or "general"; "" before a run, after one that failed, and
  * while another thread is inside one, "prepared": [{"parameters" (their names), "bytes", "lookup" (of a record: "HIT",
  * it is mapped; "MISS" and "REJECT", it was made and is saved; "BYPASS", there is to be none), "reason", "steps" (how
  * many made it)}] (what there is now of the bound parameters; of backend "cuda" nothing is told), "prepare_steps" (the
- * sum of these); and of a last run with KILN_RUN_STEPS "steps": [{"plan" (by its numbers in the listing "plan", "1.0";
+ * sum of these), of an executable whose file has parameters "weights": {"path", "mapped_bytes", "verified" (whether all
+ * was read, and is right), "parameters" (names of those that are the file's)}; and of a last run with KILN_RUN_STEPS
+ * "steps": [{"plan" (by its numbers in the listing "plan", "1.0";
  * "": the outermost), "step", "what" ("kernel 2(x, arena 0)"), "runs", "ns" (of all its runs, with what nested plans
  * took), and of a kernel "kernel" (its number), "bytes" and "flops" (of all its runs; estimates, docs/seeing.md),
  * "nodes": [{"node" ("": passes made it), "op", "debug" (its annotations debug.*, "debug.line=model.py:12"; if any)}]

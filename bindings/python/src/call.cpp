@@ -136,7 +136,7 @@ void Runner::take_arguments(PyObject *const *args, size_t count, PyObject *names
     }
   }
   for (size_t slot = signature.inputs.size(); slot < signature.inputs.size() + signature.parameters.size(); ++slot)
-    if (!bound_[slot])
+    if (!bound_[slot] && !signature.slot(slot).stored)
       raise(KILN_INVALID_ARGUMENT, "parameter '" + signature.slot(slot).name + "' is not bound: executable.bind(" +
                                        signature.slot(slot).name + "=...) gives a call that has it");
   descriptors_.begin();
@@ -458,6 +458,20 @@ void add_call(nb::module_ &module) {
             return made;
           },
           "A call for another thread, which shares the parameters and what was prepared of them.")
+      .def(
+          "save",
+          [](Call &self, nb::handle path) {
+            const auto text = nb::cast<std::string>(package("os").attr("fspath")(path));
+            kiln_error *error = nullptr;
+            {
+              nb::gil_scoped_release unlocked;
+              error = kiln_call_save(self.runner.get(), text.data(), text.size(), nullptr);
+            }
+            check(error);
+          },
+          nb::arg("path"),
+          "Writes the artifact and the bound parameters, as kernels take them, into one file: calls of what kiln.load "
+          "makes of it have them bound.")
       .def(
           "start",
           [split](Call &self, const nb::args &args, uint64_t stream, const nb::kwargs &keywords) {

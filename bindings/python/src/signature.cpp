@@ -31,6 +31,7 @@ std::vector<Slot> slots_of(nb::handle list) {
     slot.name = nb::cast<std::string>(each["name"]);
     slot.dtype = to_dtype(each["dtype"]);
     slot.row_major = !nb::borrow<nb::dict>(each).contains("strides");
+    slot.stored = nb::borrow<nb::dict>(each).contains("stored_bytes");
     slots.push_back(std::move(slot));
   }
   return slots;

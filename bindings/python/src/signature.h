@@ -7,6 +7,7 @@ struct Slot {
   std::string name;
   kiln_dtype dtype = 0;
   bool row_major = true;
+  bool stored = false;  // of a parameter: the artifact's file has it
   // Of an output: the input that it is a view of (-1: none), and whether its shape follows from those of the inputs, so
   // that memory can be made for it before a run. Of neither where it has strides of its own.
   int view_of = -1;

@@ -141,6 +141,28 @@ def test_files_bytes_and_pickles_hold_the_program(add, tmp_path, context):
 
 
 @fast
+def test_a_call_is_saved_with_its_parameters(context, tmp_path):
+    graph = kiln.Graph(context)
+    x, w, b = graph.input("x", "f32", ["n", 64]), graph.parameter("w", "f32", [64, 64]), graph.parameter("b", "f32", [64])
+    graph.output("y", graph.add("linear", x, w, b))
+    weights = {"w": np.eye(64, dtype=np.float32) * 2, "b": np.full(64, 3, np.float32)}
+    ones = np.ones((4, 64), np.float32)
+    call = context.compile(graph).bind(weights)
+    call.save(tmp_path / "linear.kiln")
+    opened = kiln.load(tmp_path / "linear.kiln")
+    assert opened(ones).tolist() == call(ones).tolist() == np.full((4, 64), 5).tolist()
+    again = opened.bind()
+    assert again(ones).tolist() == call(ones).tolist()
+    assert again.report()["prepare_steps"] == 0 and again.report()["weights"]["parameters"] == ["w", "b"]
+    # One that is given is the caller's, for that run.
+    assert opened(ones, b=np.zeros(64, np.float32))[0, 0] == 2 and opened(ones)[0, 0] == 5
+    with pytest.raises(kiln.InvalidArgument, match="kiln_call_save writes a file that has them"):
+        pickle.dumps(opened)
+    with pytest.raises(kiln.InvalidArgument, match="open the file that it is in by its path"):
+        kiln.load((tmp_path / "linear.kiln").read_bytes())
+
+
+@fast
 def test_describe_and_listings_are_dicts_and_texts(add):
     assert add.describe()["inputs"] == [{"name": "x0", "dtype": "f32", "shape": ["n"]},
                                         {"name": "x1", "dtype": "f32", "shape": ["n"]}]
