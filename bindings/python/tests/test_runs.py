@@ -144,7 +144,7 @@ def test_files_bytes_and_pickles_hold_the_program(add, tmp_path, context):
 def test_a_call_is_saved_with_its_parameters(context, tmp_path):
     graph = kiln.Graph(context)
     x, w, b = graph.input("x", "f32", ["n", 64]), graph.parameter("w", "f32", [64, 64]), graph.parameter("b", "f32", [64])
-    graph.output("y", graph.add("linear", x, w, b))
+    graph.output(graph.add("linear", x, w, b), "y")
     weights = {"w": np.eye(64, dtype=np.float32) * 2, "b": np.full(64, 3, np.float32)}
     ones = np.ones((4, 64), np.float32)
     call = context.compile(graph).bind(weights)
