@@ -18,6 +18,23 @@ struct MadePiece {
   std::vector<std::string> texts = {};
 };
 
+// While it is there, passes are told of the options that are in a piece's key, not of those of the whole: a piece is
+// the same wherever it was cut from.
+class AnswersOfPiece {
+ public:
+  AnswersOfPiece(const Work &outer, const CompileOptions &options, const Target &target)
+      : questions_(*outer.questions), whole_(keyed_answers_of(outer.options, target)) {
+    questions_.answer_compile_by(keyed_answers_of(options, target));
+  }
+  AnswersOfPiece(const AnswersOfPiece &) = delete;
+  AnswersOfPiece &operator=(const AnswersOfPiece &) = delete;
+  ~AnswersOfPiece() { questions_.answer_compile_by(whole_); }
+
+ private:
+  Questions &questions_;
+  const std::function<AttrMap()> whole_;
+};
+
 // The way of a whole graph from its key on, but for the passes, which have run unless they are of stage lower. A piece
 // is keyed as a graph by itself, wherever it was cut from.
 Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &target, PieceReport &out) {
@@ -28,14 +45,26 @@ Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &t
   Work work{outer.env, options, report};
   work.lower = outer.lower;
   work.questions = outer.questions;
+  const AnswersOfPiece answers(outer, options, target);
   work.dump = outer.dump;
   work.piece = str_cat("piece ", outer.report.pieces.size() - 1);
-  KILN_ASSIGN(Artifact artifact, identify(work, *graph, work.lower, target));
-  report.stages.back().stage = "piece";
+  const auto begin = [&](Work &part) -> Result<Artifact> {
+    KILN_ASSIGN(Artifact begun, identify(part, *graph, part.lower, target));
+    part.report.stages.back().stage = "piece";
+    return begun;
+  };
+  KILN_ASSIGN(Artifact artifact, begin(work));
   MadePiece made;
   KILN_ASSIGN(made.program, find_artifact(work, *graph, artifact));
   if (made.program) {
     work.lead.found(made.program);
+    if (options.verify)
+      KILN_TRY(verify_found(work, *made.program, [&](Work &again) -> Result<Compiled> {
+        KILN_ASSIGN(Artifact begun, begin(again));
+        KILN_ASSIGN(Kernels kernels, make_code(again, *graph, graph, target, begun));
+        KILN_ASSIGN(ExecutablePtr executable, finish(again, std::move(begun), kernels.fresh));
+        return Compiled{std::move(executable), {}};
+      }));
   } else {
     KILN_ASSIGN(Kernels kernels, make_code(work, *graph, graph, target, artifact));
     KILN_ASSIGN(made.program, seal(work, std::move(artifact), kernels.fresh));

@@ -47,8 +47,12 @@ std::shared_ptr<Questions> questions_of(const Work &work, const Target &target) 
     KILN_ASSIGN(const std::shared_ptr<Device> open, modules->device(backend, 0));
     return of_device(backend.name, open->arch());
   };
-  const auto keyed = [&options = work.options, target] { return keyed_answers(options, target); };
-  return std::make_shared<Questions>(Questions::Sources{work.env.facts, work.env.files, device, keyed});
+  return std::make_shared<Questions>(
+      Questions::Sources{work.env.facts, work.env.files, device, keyed_answers_of(work.options, target)});
+}
+
+std::function<AttrMap()> keyed_answers_of(const CompileOptions &options, const Target &target) {
+  return [&options, target] { return keyed_answers(options, target); };
 }
 
 PassHost Work::host_of(const Pass &pass) {

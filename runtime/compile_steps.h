@@ -82,6 +82,8 @@ Status warn_of_numerics(Work &work, const Passes &passes);
 Result<GraphPtr> run_passes(Work &work, std::string_view phase, const PassPtrs &passes, Stage stage, GraphPtr graph);
 // What passes may ask of a compile for this target (compile_questions.cpp).
 std::shared_ptr<Questions> questions_of(const Work &work, const Target &target);
+// What answers compile.NAME by options that outlive it.
+std::function<AttrMap()> keyed_answers_of(const CompileOptions &options, const Target &target);
 // The first of the answers that an artifact was made after and that are others now: "question 'host.rank' is answered
 // 1, ..."; empty: all are the same.
 std::string differing_answer(std::span<const Answer> answers, Questions *questions);

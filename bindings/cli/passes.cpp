@@ -6,9 +6,10 @@ namespace kiln::cli {
 namespace {
 
 constexpr Flag pass_flag{"--pass", "NAME", "of explain: the pass whose patterns are explained"};
-constexpr Flag passes_flags[] = {
-    json_flag, pass_flag,     plugin_flag, plugin_option_flag,  backend_flag, cpu_flag,    arch_flag,  rounding_flag,
-    mode_flag, fallback_flag, passes_flag, disable_passes_flag, option_flag,  strict_flag, cache_flag, specialize_flag};
+constexpr Flag passes_flags[] = {json_flag,     pass_flag,      plugin_flag,         plugin_option_flag, fact_flag,
+                                 backend_flag,  cpu_flag,       arch_flag,           rounding_flag,      mode_flag,
+                                 fallback_flag, passes_flag,    disable_passes_flag, option_flag,        strict_flag,
+                                 cache_flag,    specialize_flag};
 
 // "of fuse_rms_norm.so, version 1, late, priority 0, uuid and file 4f09…".
 std::string described(const Report &report, const std::string &pass) {

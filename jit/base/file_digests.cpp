@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <tuple>
+#include <utility>
 
 #include "jit/base/file.h"
 #include "jit/base/hasher.h"
@@ -18,14 +20,15 @@ Status unreadable(const std::string &path) {
 
 bool is_gone(int number) { return number == ENOENT || number == ENOTDIR; }
 
-Result<Digest> read_digest(const FileDescriptor &file, const std::string &path) {
+// And how many bytes there were.
+Result<std::pair<Digest, uint64_t>> read_digest(const FileDescriptor &file, const std::string &path) {
   Hasher hasher;
   Bytes buffer(size_t{1} << 18);
   for (off_t at = 0;;) {
     const ssize_t got = ::pread(file.get(), buffer.data(), buffer.size(), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return error(errno_code(errno), "cannot read '", path, "': ", errno_text(errno));
-    if (got == 0) return hasher.finish();
+    if (got == 0) return std::pair(hasher.finish(), static_cast<uint64_t>(at));
     hasher.add({buffer.data(), static_cast<size_t>(got)});
     at += got;
   }
@@ -46,10 +49,12 @@ Result<std::optional<FileDigests::Known>> FileDigests::of(const std::string &pat
   if (!before) return unreadable(path);
   const bool was_settled = before->is_settled();
   Known known{.stamp = *before, .digest = {}};
-  KILN_ASSIGN(known.digest, read_digest(file, path));
+  uint64_t size = 0;
+  KILN_ASSIGN(std::tie(known.digest, size), read_digest(file, path));
   const std::optional<FileStamp> after = FileStamp::of(file);
   if (!after) return unreadable(path);
-  known.is_settled = was_settled && *after == *before;
+  // What the system makes up when it is read, as below /proc, has stamps that tell nothing, and another size.
+  known.is_settled = was_settled && *after == *before && size == after->size;
   const std::lock_guard lock(mutex_);
   ++files_read_;
   if (known.is_settled) {

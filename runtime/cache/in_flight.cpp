@@ -1,7 +1,9 @@
 #include "runtime/cache/in_flight.h"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
+#include <set>
 #include <utility>
 
 #include "jit/base/callback.h"
@@ -19,9 +21,8 @@ void InFlight::Lead::end(std::shared_ptr<const Artifact> artifact, bool keep) {
   const std::lock_guard lock(of_->mutex_);
   entry_->over = true;
   entry_->artifact = std::move(artifact);
-  // In a forked child the entry may be gone, and its place another's.
-  if (const auto at = of_->entries_.find(key_); !keep && at != of_->entries_.end() && at->second == entry_)
-    of_->entries_.erase(at);
+  // In a forked child it may be gone.
+  if (!keep) of_->erase(key_, [&](const Entry &entry) { return &entry == entry_.get(); });
   of_->wake_.notify_all();
   entry_ = nullptr;
 }
@@ -29,13 +30,14 @@ void InFlight::Lead::end(std::shared_ptr<const Artifact> artifact, bool keep) {
 Result<InFlight::Entered> InFlight::enter(const Digest &key, const std::function<Status()> &ask,
                                           const std::function<bool(const Artifact &)> &suits) {
   constexpr auto between_questions = std::chrono::milliseconds(20);
-  std::shared_ptr<Entry> unsuited;
+  std::set<std::shared_ptr<Entry>> unsuited;
   std::unique_lock lock(mutex_);
   for (;;) {
-    const auto there = entries_.find(key);
-    if (there == entries_.end() || there->second == unsuited) {
+    const auto [begin, end] = entries_.equal_range(key);
+    const auto there = std::find_if(begin, end, [&](const auto &entry) { return !unsuited.contains(entry.second); });
+    if (there == end) {
       Entered entered;
-      entered.lead.entry_ = entries_[key] = std::make_shared<Entry>();
+      entered.lead.entry_ = entries_.emplace(key, std::make_shared<Entry>())->second;
       entered.lead.of_ = this;
       entered.lead.key_ = key;
       return entered;
@@ -52,15 +54,20 @@ Result<InFlight::Entered> InFlight::enter(const Digest &key, const std::function
     if (!other->artifact) continue;
     lock.unlock();
     if (suits(*other->artifact)) return Entered{.artifact = other->artifact};
-    unsuited = other;
+    unsuited.insert(other);
     lock.lock();
   }
 }
 
 void InFlight::written(const std::shared_ptr<const Artifact> &artifact) {
   const std::lock_guard lock(mutex_);
-  const auto at = entries_.find(artifact->graph_key);
-  if (at != entries_.end() && at->second->artifact == artifact) entries_.erase(at);
+  erase(artifact->graph_key, [&](const Entry &entry) { return entry.artifact == artifact; });
+}
+
+void InFlight::erase(const Digest &key, const std::function<bool(const Entry &)> &is_it) {
+  const auto [begin, end] = entries_.equal_range(key);
+  const auto found = std::find_if(begin, end, [&](const auto &entry) { return is_it(*entry.second); });
+  if (found != end) entries_.erase(found);
 }
 
 void InFlight::add_kernels(std::span<const Image> images) {

@@ -55,8 +55,8 @@ class InFlight {
   // Waits while another compile makes what `key` names, and asks from time to time whether to go on; its error is
   // returned. What foreign code calls from within a compile never waits (InCallback), for then two could wait for one
   // another, or one for itself.
-  // What another made is given to whom it `suits`: passes may have been answered otherwise there. Whom it does not
-  // makes its own, in its place. Neither function is called with a lock held.
+  // What another made is given to whom it `suits`: passes may have been answered otherwise there. Whom none does makes
+  // its own, beside them. Neither function is called with a lock held.
   Result<Entered> enter(const Digest &key, const std::function<Status()> &ask,
                         const std::function<bool(const Artifact &)> &suits);
   // A record of it can be read, or never will be.
@@ -70,9 +70,10 @@ class InFlight {
  private:
   std::mutex mutex_;  // of all below
   std::condition_variable wake_;
-  std::map<Digest, std::shared_ptr<Entry>> entries_;
+  std::multimap<Digest, std::shared_ptr<Entry>> entries_;  // of a key several, where passes were answered otherwise
   std::map<Digest, Image> kernels_;
 
+  void erase(const Digest &key, const std::function<bool(const Entry &)> &is_it);  // the first such; locked
   void in_forked_child();
   const AtFork at_fork_{{.before = [this] { mutex_.lock(); },
                          .in_parent = [this] { mutex_.unlock(); },

@@ -107,10 +107,14 @@ const AttrDef *OpSchema::find_attr(std::string_view wanted) const {
   return found == attrs.end() ? nullptr : &*found;
 }
 
+bool OpSchema::takes(size_t operands) const {
+  const auto least = static_cast<size_t>(std::ranges::count(args, Arity::one, &ArgDef::arity));
+  const bool variadic = !args.empty() && args.back().arity == Arity::variadic;
+  return operands >= least && (operands <= args.size() || variadic);
+}
+
 Status check_operands(const OpSchema &op, std::span<const TensorType> inputs) {
-  size_t least = static_cast<size_t>(std::ranges::count(op.args, Arity::one, &ArgDef::arity));
-  bool variadic = !op.args.empty() && op.args.back().arity == Arity::variadic;
-  if (inputs.size() < least || (inputs.size() > op.args.size() && !variadic))
+  if (!op.takes(inputs.size()))
     return op_error(op, Code::type_mismatch, "takes ", counted(op), " operands, ", inputs.size(), " are given");
   const TensorType *first = nullptr;
   std::string_view first_name;

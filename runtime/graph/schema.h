@@ -83,6 +83,7 @@ struct OpSchema {
   Status (*infer)(InferContext &) = nullptr;
 
   const AttrDef *find_attr(std::string_view name) const;  // null: none
+  bool takes(size_t operands) const;                      // whether a node may have as many
 };
 
 // What Edit::add and verify() share. Errors have the op's name in brackets.

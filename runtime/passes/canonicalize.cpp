@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "jit/base/small_float.h"
 #include "runtime/passes/builtin.h"
 #include "runtime/passes/number.h"
 #include "runtime/passes/replacing.h"
@@ -29,6 +30,15 @@ Result<ValueId> turned(Edit &edit, const OpTable &ops, const Node &node) {
   return replacement(edit, node, ops.find(op), {{node.inputs[1], node.inputs[0]}}, node.attrs);
 }
 
+// Whether it is a float of full precision in the type, and not only where that is computed.
+bool is_normal(double number, DType dtype) {
+  if (dtype == DType::f64) return std::isnormal(number);
+  if (dtype == DType::f32) return std::isnormal(static_cast<float>(number));
+  const FloatFormat format = small_format(dtype);
+  const double least = std::ldexp(1.0, 1 - format.bias());
+  return std::abs(number) >= least && std::abs(number) <= decode_float(static_cast<uint16_t>(format.largest()), format);
+}
+
 // Of a division by a power of two: the product with its reciprocal, which is a float of full precision, too. Both
 // round the same number.
 Result<ValueId> multiplied(Edit &edit, const OpTable &ops, const Node &node) {
@@ -37,9 +47,7 @@ Result<ValueId> multiplied(Edit &edit, const OpTable &ops, const Node &node) {
   int exponent = 0;
   if (!number || !number->is_float() || std::abs(std::frexp(number->f, &exponent)) != 0.5) return ValueId();
   const double reciprocal = 1 / number->f;
-  const bool is_normal =
-      number->dtype == DType::f64 ? std::isnormal(reciprocal) : std::isnormal(static_cast<float>(reciprocal));
-  if (!is_normal || number->is_one()) return ValueId();
+  if (!is_normal(reciprocal, number->dtype) || number->is_one()) return ValueId();
   return replacement_by_number(edit, ops, node, "mul", node.inputs[0], reciprocal);
 }
 

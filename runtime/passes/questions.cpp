@@ -90,6 +90,12 @@ std::vector<FileDigests::Known> Questions::settled_files(const Asked &questions)
   return files;
 }
 
+void Questions::answer_compile_by(std::function<AttrMap()> compile) {
+  sources_.compile = std::move(compile);
+  compile_.reset();
+  std::erase_if(given_, [](const auto &given) { return given.first.starts_with(of_compile); });
+}
+
 std::string Questions::changed_file(const Asked &questions) const {
   for (const std::string &question : questions) {
     if (!question.starts_with(of_file)) continue;

@@ -59,6 +59,8 @@ class Questions {
   // A file among these that has changed since it was asked for; empty: there is none.
   std::string changed_file(const Asked &questions) const;
   FileDigests &files() { return *sources_.files; }
+  // From now on compile.NAME is answered by this: of a piece, by what is in its key.
+  void answer_compile_by(std::function<AttrMap()> compile);
 
  private:
   struct Given {
@@ -66,7 +68,7 @@ class Questions {
     std::optional<FileDigests::Known> file = {};  // of a question for one that is there
   };
   Result<Given> find(std::string_view question);
-  const Sources sources_;
+  Sources sources_;
   std::optional<AttrMap> device_, compile_;
   std::map<std::string, Given, std::less<>> given_;
 };

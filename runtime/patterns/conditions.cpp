@@ -1,6 +1,7 @@
 // What a pattern asks of one value or node, and, at the end, of all of them together.
 #include <algorithm>
 
+#include "jit/base/small_float.h"
 #include "runtime/graph/annotations.h"
 #include "runtime/ops/reference.h"
 #include "runtime/patterns/matcher.h"
@@ -38,10 +39,22 @@ std::vector<int64_t> axes_of(const AttrValue &value, size_t rank) {
   return axes;
 }
 
+// Of what an op's axes count the dims: of operand 0, but where they are new ones of the result.
+size_t axes_rank(const Graph &graph, const Node &node) {
+  if (node.op->name == "unsqueeze" || node.op->name == "stack") return graph.type({node.id, 0}).rank();
+  return node.inputs.empty() ? 0 : graph.type(node.inputs.front()).rank();
+}
+
 std::string wanted(const AttrCondition &condition) {
   if (condition.kind == AttrCondition::Kind::between) return str_cat("from ", condition.least, " to ", condition.most);
   const std::string values = join(condition.values, " or ", [](const AttrValue &value) { return value.text(); });
   return condition.kind == AttrCondition::Kind::axes ? str_cat("axes ", values) : values;
+}
+
+// As a value of the type holds it.
+double stored(double number, DType dtype) {
+  if (dtype == DType::f32) return static_cast<float>(number);
+  return is_small_float(dtype) ? decode_float(encode_float(number, small_format(dtype)), small_format(dtype)) : number;
 }
 
 }  // namespace
@@ -51,7 +64,8 @@ std::optional<double> number_of(const Graph &graph, ValueId value) {
   const TensorType &type = graph.type(value);
   if (type.rank()) return std::nullopt;
   if (node.op && node.op->name == "full") {
-    const auto found = node.attrs.find("value");
+    const auto found = node.attrs.find("value"), exact = node.attrs.find("exact");
+    if (exact != node.attrs.end() && !exact->second.text_value().empty()) return std::nullopt;  // beyond 2^53
     if (found != node.attrs.end() && found->second.kind() == AttrKind::f64) return found->second.f64();
   }
   if (!node.constant) return std::nullopt;
@@ -67,7 +81,7 @@ bool holds(const AttrCondition &condition, const Graph &graph, const Node &node)
     case AttrCondition::Kind::among:
       return std::ranges::find(condition.values, value) != condition.values.end();
     case AttrCondition::Kind::axes: {
-      const size_t rank = node.inputs.empty() ? 0 : graph.type(node.inputs.front()).rank();
+      const size_t rank = axes_rank(graph, node);
       return axes_of(value, rank) == axes_of(condition.values.front(), rank);
     }
     case AttrCondition::Kind::between: {
@@ -119,7 +133,8 @@ bool Matcher::fits_capture(const Term &term, ValueId value) {
   if (!number)
     return miss_ &&
            fail(called(term), " is '", text_of(graph_, value), "', which is no scalar that the graph itself holds");
-  if (!term.number || *number == *term.number) return true;
+  const DType dtype = graph_.type(value).dtype;
+  if (!term.number || stored(*number, dtype) == stored(*term.number, dtype)) return true;
   return miss_ && fail(called(term), " is ", *number, ", expected ", *term.number);
 }
 

@@ -17,9 +17,7 @@ std::optional<Place> Matcher::match(const Pattern &pattern, const Node &root) {
   trail_.clear();
   bound_dims_.clear();
   if (!at_node(pattern.root(), root, 0)) return std::nullopt;
-  Place place{.values = values_, .dims = {}};
-  for (const std::optional<Dim> &dim : dims_) place.dims.push_back(dim.value_or(Dim()));
-  return place;
+  return Place{.values = values_, .dims = dims_};
 }
 
 void Matcher::bind(uint32_t term, State state, ValueId value) {

@@ -1,6 +1,7 @@
 // Finds a pattern at a place of a graph. Threads: one at a time.
 #pragma once
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,8 +12,8 @@ namespace kiln::patterns {
 
 // Where a pattern was found.
 struct Place {
-  std::vector<ValueId> values;  // by term: what a capture is, or a node's first result; none: it is not there
-  std::vector<Dim> dims;        // by name of a size
+  std::vector<ValueId> values;           // by term: what a capture is, or a node's first result; none: it is not there
+  std::vector<std::optional<Dim>> dims;  // by name of a size; none: of what is not there
 };
 
 // How far the best attempt came, and the first condition that failed there.

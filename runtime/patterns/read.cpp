@@ -131,6 +131,9 @@ Status Reader::read_node(const View &v) {
       node.operands.push_back(operand);
     }
   }
+  for (const OpSchema *op : node.ops)
+    if (!op->takes(node.operands.size()))
+      return v.fail("op '", op->name, "' never has ", node.operands.size(), " operands");
   if (node.optional && (node.operands.empty() || node.ops.front()->result_names.size() != 1))
     return v.fail("a node that may be missing has one result, and an operand that it then stands for");
   if (const std::optional<View> uses = v.member("uses")) {

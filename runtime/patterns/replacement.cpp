@@ -57,7 +57,7 @@ class Maker {
     const Graph &graph = edit_.view();
     switch (attr.kind) {
       case MadeAttr::Kind::value:
-        return attr.value.kind() == AttrKind::dim ? in_place(attr.value) : attr.value;
+        return attr.value.kind() == AttrKind::dim ? in_place(attr) : attr.value;
       case MadeAttr::Kind::attr:
         if (const ValueId value = place_.values[attr.term])
           return graph.find(value.node)->attrs.find(attr.attr)->second;
@@ -74,13 +74,19 @@ class Maker {
   }
 
   // Sizes by the pattern's names for them, as what they are at the place.
-  AttrValue in_place(AttrValue value) const {
+  Result<AttrValue> in_place(const MadeAttr &attr) const {
+    AttrValue value = attr.value;
+    std::string absent;
     for (Dim &dim : std::get<std::vector<Dim>>(value.items))
       dim = dim.substitute([&](const Expr &leaf) -> std::optional<Expr> {
         if (leaf.kind() != Expr::Kind::symbol) return std::nullopt;
         const auto named = std::ranges::find(pattern_.dims, leaf.symbol_name());
-        return place_.dims[static_cast<size_t>(named - pattern_.dims.begin())];
+        const std::optional<Dim> &size = place_.dims[static_cast<size_t>(named - pattern_.dims.begin())];
+        if (!size) absent = leaf.symbol_name();
+        return size;
       });
+    if (!absent.empty())
+      return invalid("attribute '", attr.name, "' has size '", absent, "', which is that of what is not there");
     return value;
   }
 

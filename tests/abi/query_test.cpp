@@ -219,6 +219,47 @@ TEST_F(Query, WhatIsCompiledRightAfterAnotherFactHasARecordToo) {
   }
 }
 
+TEST_F(Query, EachOfSeveralAnswersIsFoundAgainWhileAllOfThemWaitToBeWritten) {
+  host::AskingPass pass({"host.rank"});
+  host::Context context = host::make_context(folder.path());
+  ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));
+  const host::Graph graph = host::parse(context.get(), host::scaled(3));
+  for (const char *lookup : {"MISS", "HIT", "HIT"})
+    for (const int64_t rank : {2, 5, 7}) {
+      host::set_fact(context, "host.rank", rank);
+      const host::Compiled compiled = host::compile(context.get(), graph.get());
+      EXPECT_EQ(host::text(compiled.report, "lookup"), lookup) << rank;
+      EXPECT_EQ(host::run_scaled(compiled), static_cast<float>(3 * rank));
+    }
+  EXPECT_EQ(pass.runs, 3);
+  context = nullptr;
+}
+
+// Where a graph is cut is in no piece's key.
+TEST_F(Query, APieceIsToldOfNoCuts) {
+  std::vector<std::string> told;
+  host::TestPass pass([&](kiln_pass_call *call) {
+    kiln_attr answer{};
+    if (kiln_error *error = kiln_pass_query(call, "compile.option.split_at", 23, &answer)) return error;
+    told.push_back(std::to_string(answer.count));
+    return host::nothing(call);
+  });
+  pass.identify();
+  pass.pass.stage = KILN_STAGE_LOWER;
+  host::Context context = host::make_context(folder.path());
+  ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));
+  const host::Graph graph = host::parse(context.get(), host::scaled(3));
+  const host::Compiled compiled = host::compile(context.get(), graph.get(), [](kiln_options *options) {
+    const kiln_text mul{"mul", 3};
+    const kiln_attr split = host::attr("split_at", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &mul);
+    EXPECT_OK(kiln_options_set(options, &split));
+  });
+  EXPECT_EQ(compiled.error, host::Error());
+  ASSERT_FALSE(told.empty());
+  for (const std::string &size : told) EXPECT_EQ(size, "0");
+  context = nullptr;
+}
+
 TEST_F(Query, FactsAreThoseOfTheCompilesBeginning) {
   host::Context context = host::make_context();
   host::set_fact(context, "host.rank", 5);

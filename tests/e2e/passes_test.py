@@ -100,6 +100,7 @@ class PassesTest(Case):
         self.assertIn("\n  attribute 'dims' of 'mean' is [0], expected axes [-1]\n", told)
         closest = json.loads(self.kiln(*words, "--json"))["patterns"][0]["closest"]
         self.assertEqual((closest["node"], closest["graph"], closest["of"]), ("y", "", 9))
+        self.assertEqual(self.kiln(*words, "--fact", "host.rank=3"), told)
         self.assertIn("no pass that would run is named 'fuse'", self.kiln(*words[:-1], "fuse", code=2))
         self.assertIn("--pass NAME goes with explain GRAPH", self.kiln("passes", path, "--pass", "cse", code=2))
 

@@ -13,6 +13,8 @@ BAD = [
     ("TYPE", "invariants", "pass 'bad' of bad: .*invariant 'signature' broken by the graph: output '.*' was f32.* and is bool"),
     ("NOT_DONE", "invariants", "pass 'bad' of bad.*kiln_pass_done"),
     ("LARGE", "invariants", "graph 'model chars': .*too many nodes"),
+    ("EXIT", "invariants", "it ended the process, with exit code 0"),
+    ("EXIT", "identity", "another process ended before it had told what it makes"),
     ("WRONG", "numerics", "output '.*' differs by .* from what it was before the passes"),
     ("HALF", "numerics", r"graph 'random \d+': output '.*' differs by"),
     ("NESTED", "random", r"graph 'random \d+': output '.*' differs by"),
@@ -27,6 +29,7 @@ BAD = [
     ("NO_SAMPLES", "ops", "op 'bad.op' has no samples"),
     ("BACKEND", "backends", "differs by .* from the reference, on backend bad"),
     ("VARIABLE", "surroundings", "a process with each variable set that the plugin's file has the name of makes something else"),
+    ("COUNT_VARIABLE", "surroundings", "a process with each variable set that the plugin's file has the name of makes"),
     ("FILES", "surroundings", "a process in an empty folder makes something else"),
     ("CLOCK", "surroundings", "another process, a second later, makes something else"),
     ("FACT", "facts", "with host.rank=5, after a compile with host.rank=2, something else is made than without that of"),
@@ -68,6 +71,7 @@ class CheckTest(Case):
     def test_facts_may_be_given(self):
         plugin = self.bad_plugin("FACT_ASKED")
         self.kiln("plugin", "check", plugin, "--only", "random", "--fact", "host.rank=2")
+        self.kiln("plugin", "check", plugin, "--only", "facts", "--fact", "host.rank=2")
         self.assertRegex(self.failures(plugin, "--fact", "host.rank=5", "--level", 8), "FAIL  random +graph 'random")
         self.assertIn("--fact: 'rank' is not host.NAME",
                       self.kiln("plugin", "check", plugin, "--only", "random", "--fact", "rank=5", code=2))

@@ -15,7 +15,8 @@ enum kind {
   EMPTY, /* load */
   TYPE,
   NOT_DONE,
-  LARGE, /* invariants */
+  LARGE,
+  EXIT, /* invariants */
   WRONG,
   HALF,
   NESTED,
@@ -30,6 +31,7 @@ enum kind {
   NO_SAMPLES, /* ops */
   BACKEND,    /* backends */
   VARIABLE,
+  COUNT_VARIABLE,
   FILES,
   CLOCK, /* surroundings */
   FACT,
@@ -61,6 +63,10 @@ static int leaves(const kiln_host *host, const kiln_graph *graph, kiln_node node
       return runs % 2 == 0;
     case VARIABLE:
       return getenv("BAD_VARIABLE") != NULL;
+    case COUNT_VARIABLE:
+      return getenv("bd") != NULL && atoi(getenv("bd")) > 1;
+    case EXIT:
+      exit(0);
     case FILES:
       return access("bad.txt", R_OK) == 0;
     case NAMES:

@@ -119,7 +119,10 @@ void test_load(const Checked &subject) {
 
 void test_invariants(const Checked &subject) {
   const Registered registered(subject.path);
-  const Context context = context_of(subject);
+  expect_invariants(subject, registered, context_of(subject));
+}
+
+void expect_invariants(const Checked &subject, const Registered &registered, const Context &context) {
   for (const Item &item : corpus(subject, context)) compiled(context, registered, item, parse(context, item.json));
 }
 

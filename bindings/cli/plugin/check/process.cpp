@@ -28,21 +28,24 @@ std::vector<std::string> bare_environment() {
   return kept;
 }
 
-// Each word of the file that may be the name of a variable, set to 1.
-std::vector<std::string> full_environment(std::string_view bytes) {
-  const auto is_of_name = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+// Each word of the file that may be the name of a variable, set to the value.
+std::vector<std::string> full_environment(std::string_view bytes, const std::string &value) {
+  const auto is_of_name = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
   std::set<std::string> names;
   for (size_t begin = 0; begin < bytes.size(); ++begin) {
     size_t end = begin;
     while (end < bytes.size() && is_of_name(bytes[end])) ++end;
     const std::string name(bytes.substr(begin, end - begin));
-    if (name.size() > 2 && name.size() < 64 && end < bytes.size() && bytes[end] == '\0' && names.size() < 4096 &&
-        !begins_with_any(name, {"KILN_", "LD_", "MALLOC_", "GLIBC_", "ASAN_", "UBSAN_", "TSAN_", "LSAN_", "PATH"}))
+    if (name.size() > 1 && name.size() < 64 && end < bytes.size() && bytes[end] == '\0' && names.size() < 4096 &&
+        !begins_with_any(name,
+                         {"KILN_", "LD_", "MALLOC_", "GLIBC_", "ASAN_", "UBSAN_", "TSAN_", "LSAN_", "PATH", "_Z"}))
       names.insert(name);
     begin = end;
   }
   std::vector<std::string> environment = bare_environment();
-  for (const std::string &name : names) environment.push_back(name + "=1");
+  for (const std::string &name : names) environment.push_back(name + "=" + value);
   return environment;
 }
 
@@ -110,16 +113,18 @@ void test_surroundings(const Checked &subject) {
   Spawn there;
   there.folder = std::filesystem::path(subject.path).parent_path().string();  // where files of its own may lie
   const std::string base = texts_of_process(subject, there);
-  Spawn bare = there, full = there, away = there;
+  Spawn bare = there, ones = there, numbers = there, away = there;
   bare.environment = bare_environment();
-  full.environment = full_environment(bytes);
+  ones.environment = full_environment(bytes, "1");
+  numbers.environment = full_environment(bytes, "37");  // as sizes and counts are
   away.folder = elsewhere.path();
   for (const char *name : {"HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"})
     away.environment.insert(away.environment.begin(), std::string(name) + "=" + elsewhere.path());  // the first counts
   await_next_second();
   expect(base, there, "another process, a second later,");
   expect(base, bare, "a process with an empty environment");
-  expect(base, full, "a process with each variable set that the plugin's file has the name of");
+  for (const Spawn &full : {ones, numbers})
+    expect(base, full, "a process with each variable set that the plugin's file has the name of");
   expect(base, away, "a process in an empty folder");
 }
 

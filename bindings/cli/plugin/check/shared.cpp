@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "../../session.h"
 #include "../../temporary_folder.h"
@@ -62,10 +63,15 @@ Context context_of(const Checked &subject, std::string_view cache) {
   return context;
 }
 
-std::vector<std::string> words_for_same(const Checked &subject) {
+std::vector<std::string> words_for_same(const Checked &subject, std::span<const std::string> but) {
+  const auto is_said_anew = [&](std::string_view fact) {
+    const std::string_view assigned = fact.substr(0, fact.find('=') + 1);
+    return std::ranges::any_of(but, [&](const std::string &word) { return word.starts_with(assigned); });
+  };
   std::vector<std::string> words = {subject.alone ? "--reproduce" : "--seed", std::to_string(subject.seed)};
   for (const std::string_view flag : {tolerance_flag.name, fact_flag.name})
-    for (const std::string &value : subject.args->all(flag)) words.insert(words.end(), {std::string(flag), value});
+    for (const std::string &value : subject.args->all(flag))
+      if (flag != fact_flag.name || !is_said_anew(value)) words.insert(words.end(), {std::string(flag), value});
   words.insert(words.end(), subject.files.begin(), subject.files.end());
   return words;
 }
@@ -123,11 +129,12 @@ std::string texts_of_process(const Checked &subject, Spawn spawn, const std::vec
   const TemporaryFolder folder;
   const std::string file = folder.file("texts");
   spawn.words = {"plugin", "check", subject.path, "--texts", file};
-  for (const std::vector<std::string> &words : {words_for_same(subject), more})
+  for (const std::vector<std::string> &words : {words_for_same(subject, more), more})
     spawn.words.insert(spawn.words.end(), words.begin(), words.end());
   spawn.seconds = 600;
   const Ended ended = run_process(spawn);
   if (ended.code != 0) throw Failure("another process fails: " + (ended.how.empty() ? ended.output : ended.how));
+  if (!std::filesystem::exists(file)) throw Failure("another process ended before it had told what it makes");
   return read_file(file);
 }
 

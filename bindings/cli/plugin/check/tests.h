@@ -71,8 +71,10 @@ std::string all_texts(const Context &context, const Registered &registered, cons
 std::string texts_for_comparing(const Checked &subject);
 // That in another process: `spawn` says where; `more` are words of its command line.
 std::string texts_of_process(const Checked &subject, Spawn spawn, const std::vector<std::string> &more = {});
-// Words by which a command has the same graphs, facts and tolerance.
-std::vector<std::string> words_for_same(const Checked &subject);
+// Words by which a command has the same graphs, facts and tolerance; without the facts that `but` has.
+std::vector<std::string> words_for_same(const Checked &subject, std::span<const std::string> but = {});
+// That each graph which compiles without the plugin's passes compiles with them, too.
+void expect_invariants(const Checked &subject, const Registered &registered, const Context &context);
 // Whether the backend takes a node of the graph.
 bool takes_some(const Context &context, const Item &item, const std::string &backend);
 

@@ -58,6 +58,10 @@ TEST(Canonicalize, DividesWhereTheReciprocalIsNotExact) {
     EXPECT_EQ(divided(number).rewrites, number == std::string("5.877471754111438e-39") ? 1u : 0u) << number;
   EXPECT_EQ(divided("1.401298464324817e-45").rewrites, 0u) << "2^149 is no f32";
   EXPECT_EQ(divided("1.7014118346046923e38", "f64").rewrites, 1u) << "2^-127 is a normal f64";
+  EXPECT_EQ(divided("1.52587890625e-05", "f16").rewrites, 0u) << "2^16 is no f16, where it is an f32";
+  EXPECT_EQ(divided("3.0517578125e-05", "f16").rewrites, 1u);
+  EXPECT_EQ(divided("32768", "f16").rewrites, 0u) << "2^-15 is no normal f16";
+  EXPECT_EQ(divided("1.52587890625e-05", "bf16").rewrites, 1u);
   EXPECT_EQ(divided("4", "i32").rewrites, 0u);
 }
 

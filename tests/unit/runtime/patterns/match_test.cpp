@@ -149,6 +149,35 @@ TEST(Match, ANumberIsAConstantOrFull) {
   EXPECT_EQ(why_not(half, of_16_bits("bf16")), "1 found");
 }
 
+TEST(Match, ANumberIsWhatItsTypeHolds) {
+  const auto graph = [](std::string_view dtype, std::string_view value) {
+    return str_cat(R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":")", dtype, R"(","shape":[2]}}],
+      "constants":[{"name":"c","type":{"dtype":"f32","shape":[]},"data":[0.1]}],
+      "nodes":[{"name":"f","op":"full","attrs":{)",
+                   dtype == "i64" ? R"("value":0,"exact":"9007199254740995")" : R"("value":0.1)",
+                   R"(,"shape":[],"dtype":")", dtype, R"("}},{"name":"y","op":"add","inputs":["x",")", value,
+                   R"("]}],"outputs":[{"name":"y","value":"y"}]})");
+  };
+  const auto asking = [](std::string_view number) {
+    return pattern_of(str_cat(R"("captures":[{"name":"x"},{"name":"h","number":)", number, R"(}],
+      "nodes":[{"name":"y","op":"add","inputs":["x","h"]}],"outputs":["y"])"));
+  };
+  EXPECT_EQ(why_not(asking("0.1"), graph("f32", "c")), "1 found");
+  EXPECT_EQ(why_not(asking("0.1"), graph("f32", "f")), "1 found");
+  EXPECT_EQ(why_not(asking("0"), graph("i64", "f")), "'h' is 'f', which is no scalar that the graph itself holds");
+}
+
+TEST(Match, AxesThatAreNewCountInTheResult) {
+  const auto why = [](std::string_view axes) {
+    return why_not(pattern_of(str_cat(R"("captures":[{"name":"x"}],"nodes":[{"name":"u","op":"unsqueeze","inputs":["x"],
+      "attrs":{"dims":{"axes":)",
+                                      axes, R"(}}}],"outputs":["u"])")),
+                   f32_graph("x", "2,3", R"({"name":"y","op":"unsqueeze","inputs":["x"],"attrs":{"dims":[2]}})", "y"));
+  };
+  EXPECT_EQ(why("[-1]"), "1 found");
+  EXPECT_EQ(why("[-2]"), "attribute 'dims' of 'y' is [2], expected axes [-2]");
+}
+
 // With a bias, or without.
 const std::string optional = pattern_of(R"("captures":[{"name":"x"},{"name":"w"},{"name":"b"}],
   "nodes":[{"name":"p","op":"matmul","inputs":["x","w"]},

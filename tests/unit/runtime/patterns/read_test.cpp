@@ -70,6 +70,15 @@ TEST(ReadPattern, IsBounded) {
             std::string::npos);
 }
 
+TEST(ReadPattern, RefusesOperandsThatNoNodeHas) {
+  const auto error = [](std::string_view op, std::string_view inputs) {
+    return error_of(pattern_of(str_cat(R"("captures":[{"name":"x"}],"nodes":[{"name":"n","op":")", op,
+                                       R"(","inputs":[)", inputs, R"(]}],"outputs":["n"])")));
+  };
+  EXPECT_EQ(error("neg", R"("x","x")"), "nodes[0]: op 'neg' never has 2 operands");
+  EXPECT_EQ(error("add", R"("x")"), "nodes[0]: op 'add' never has 1 operands");
+}
+
 TEST(ReadPattern, SaysWhatAReplacementLacks) {
   const auto error = [](std::string_view replacement) {
     return error_of(pattern_of(str_cat(good, ",\"replacement\":", replacement)));

@@ -40,6 +40,16 @@ TEST(Rewrite, TheFirstPatternThatIsFoundAtANodeRewritesIt) {
   EXPECT_EQ(ops_after({to("two", "exp"), to("one", "abs")}, chain(1)), "exp");
 }
 
+TEST(Rewrite, ASizeOfWhatIsNotThereIsAnError) {
+  const std::string pattern = pattern_of(R"("captures":[{"name":"x"},{"name":"w"},
+      {"name":"b","optional":true,"shape":["n"]}],
+    "nodes":[{"name":"y","op":"linear","inputs":["x","w","b"]}],"outputs":["y"],
+    "replacement":{"nodes":[{"name":"f","op":"full","attrs":{"value":1,"dtype":"f32","shape":["n"]}},
+                            {"name":"z","op":"linear","inputs":["x","w","f"]}],"outputs":["z"]})");
+  EXPECT_EQ(ops_after({pattern}, f32_graph("xw", "2,2", R"({"name":"y","op":"linear","inputs":["x","w"]})", "y")),
+            "pattern 'p': replacement node 'f': attribute 'shape' has size 'n', which is that of what is not there");
+}
+
 TEST(Rewrite, SizesAttributesNumbersAndDtypesComeFromThePlace) {
   const std::string pattern = pattern_of(R"("captures":[{"name":"x","shape":["a","b"]},{"name":"c","number":"any"}],
     "nodes":[{"name":"t","op":"permute","inputs":["x"],"attrs":{"dims":"any"}},
