@@ -87,7 +87,9 @@ class CallSave : public testing::Test {
     const DLTensor *args[] = {&x.tensor, &y.tensor};
     host::Error error = host::take(kiln_call_run(call.get(), args, 2, nullptr));
     out = y.values[0];
-    if (error.code == KILN_OK) EXPECT_EQ(y.values, std::vector<float>(count, out));
+    if (error.code == KILN_OK) {
+      EXPECT_EQ(y.values, std::vector<float>(count, out));
+    }
     return error;
   }
   static float result(const host::Call &call, int64_t rows = 8) {
