@@ -46,8 +46,9 @@ TEST(Rewrite, ASizeOfWhatIsNotThereIsAnError) {
     "nodes":[{"name":"y","op":"linear","inputs":["x","w","b"]}],"outputs":["y"],
     "replacement":{"nodes":[{"name":"f","op":"full","attrs":{"value":1,"dtype":"f32","shape":["n"]}},
                             {"name":"z","op":"linear","inputs":["x","w","f"]}],"outputs":["z"]})");
-  EXPECT_EQ(ops_after({pattern}, f32_graph("xw", "2,2", R"({"name":"y","op":"linear","inputs":["x","w"]})", "y")),
-            "pattern 'p': replacement node 'f': attribute 'shape' has size 'n', which is that of what is not there");
+  EXPECT_EQ(
+      ops_after({pattern}, f32_graph("xw", "2,2", R"({"name":"y","op":"linear","inputs":["x","w"]})", "y")),
+      "pattern 'p' at 'y': replacement node 'f': attribute 'shape' has size 'n', which is that of what is not there");
 }
 
 TEST(Rewrite, SizesAttributesNumbersAndDtypesComeFromThePlace) {
