@@ -13,7 +13,6 @@ BAD = [
     ("TYPE", "invariants", "pass 'bad' of bad: .*invariant 'signature' broken by the graph: output '.*' was f32.* and is bool"),
     ("NOT_DONE", "invariants", "pass 'bad' of bad.*kiln_pass_done"),
     ("LARGE", "invariants", "graph 'model chars': .*too many nodes"),
-    ("EXIT", "invariants", "it ended the process, with exit code 0"),
     ("EXIT", "identity", "another process ended before it had told what it makes"),
     ("WRONG", "numerics", "output '.*' differs by .* from what it was before the passes"),
     ("HALF", "numerics", r"graph 'random \d+': output '.*' differs by"),
@@ -75,6 +74,11 @@ class CheckTest(Case):
         self.assertRegex(self.failures(plugin, "--fact", "host.rank=5", "--level", 8), "FAIL  random +graph 'random")
         self.assertIn("--fact: 'rank' is not host.NAME",
                       self.kiln("plugin", "check", plugin, "--only", "random", "--fact", "rank=5", code=2))
+
+    def test_what_ends_the_process_as_if_all_were_well_has_not_passed(self):
+        told = self.failures(self.bad_plugin("EXIT"), "--level", 3)
+        self.assertRegex(told, "FAIL  invariants +it ended the process, with exit code 0")
+        self.assertRegex(told, "FAIL  numerics +it ended the process, with exit code 0")
 
     def test_what_ends_the_process_ends_one_test(self):
         told = self.failures(self.bad_plugin("RARE"), "--level", 8, "--seed", 3)
