@@ -358,7 +358,7 @@ def test_ctrl_c_ends_a_run_of_one_long_kernel():
     assert interrupted("""
 import numpy as np
 program = kiln.compile(compiled(lambda x: x @ x, ("f32", [6000, 6000])))
-assert len(program.describe()["kernels"]) == 1
+assert program.describe()["kernels"] == 1
 x = np.zeros((6000, 6000), np.float32)
 ended(lambda: [program(x) for _ in range(20)])""")
 
