@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kiln._kiln import Dim, Value, add_node, dim_max, dim_min
+from kiln._kiln import Dim, Value, add_node, dim_max, dim_min, same_size
 
 
 def _from_start(index: Any, size: Any) -> Any:
@@ -90,7 +90,7 @@ def _slice(value: Value, dim: int, part: slice) -> Value:
         raise ValueError("the step of a slice is 0")
     else:
         start, stop = _ends(first, last, value, dim) if step > 0 else _ends_downwards(first, last, size)
-    if start == 0 and step == 1 and isinstance(stop, int | Dim) and stop == size:
+    if same_size(start, 0) and step == 1 and isinstance(stop, int | Dim) and same_size(stop, size):
         return value
     sliced: Value = add_node("slice", (value,), {"dim": dim, "start": start, "end": stop, "step": step})
     return sliced

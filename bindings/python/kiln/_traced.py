@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from kiln import _kiln
 from kiln._graph import current
-from kiln._kiln import Dim, DType, Graph, Value, add_node
+from kiln._kiln import Dim, DType, Graph, Value, add_node, traced_sizes
 from kiln._kiln import dtype as to_dtype
 
 f64, f32, i64, bool_ = _kiln.f64, _kiln.f32, _kiln.i64, _kiln.bool_
@@ -95,7 +95,7 @@ class Traced:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return self.value.shape
+        return traced_sizes(self.value.shape)
 
     @property
     def ndim(self) -> int:

@@ -28,15 +28,47 @@ nb::object made(const std::string &text) {
   return from_dim(scratch(), dim);
 }
 
+bool is_traced(nb::handle object) { return nb::isinstance<Dim>(object) && nb::inst_ptr<Dim>(object)->is_traced; }
+
+// What is made of a trace's sizes is one, too.
+nb::object like(nb::handle a, nb::handle b, nb::object size) {
+  if (nb::isinstance<Dim>(size)) nb::inst_ptr<Dim>(size)->is_traced = is_traced(a) || is_traced(b);
+  return size;
+}
+
 nb::object combined(nb::handle a, const char *between, nb::handle b) {
   const std::string left = operand(a), right = operand(b);
   if (left.empty() || right.empty()) return nb::borrow(Py_NotImplemented);
-  return made(left + between + right);
+  return like(a, b, made(left + between + right));
 }
 nb::object extreme(const char *function, nb::handle a, nb::handle b) {
   const std::string left = operand(a), right = operand(b);
   if (left.empty() || right.empty()) raise(KILN_TYPE_MISMATCH, std::string(function) + " takes ints and Dims");
-  return made(std::string(function) + "(" + left + ", " + right + ")");
+  return like(a, b, made(std::string(function) + "(" + left + ", " + right + ")"));
+}
+
+bool are_same(nb::handle a, nb::handle b) {
+  const bool is_a = nb::isinstance<Dim>(a), is_b = nb::isinstance<Dim>(b);
+  if (is_a && is_b) return nb::inst_ptr<Dim>(a)->text == nb::inst_ptr<Dim>(b)->text;
+  return !is_a && !is_b && a.equal(b);
+}
+
+// Of a trace's sizes only what has the same text is known to be the same; whether others are decides a run.
+bool is_equal(nb::handle self, nb::handle other) {
+  const bool is_size = nb::isinstance<Dim>(other) || PyLong_Check(other.ptr());
+  if (!is_size || are_same(self, other)) return is_size;
+  if (is_traced(self) || is_traced(other))
+    raise(KILN_TYPE_MISMATCH, "size " + nb::inst_ptr<Dim>(self)->text +
+                                  " is known when the program runs: whether it is " +
+                                  nb::cast<std::string>(nb::str(other)) + " is not");
+  return false;
+}
+
+nb::tuple traced(nb::handle sizes) {
+  nb::list all;
+  for (nb::handle size : nb::borrow(sizes))
+    all.append(nb::isinstance<Dim>(size) ? nb::cast(Dim{nb::inst_ptr<Dim>(size)->text, true}) : nb::borrow(size));
+  return nb::tuple(all);
 }
 }  // namespace
 
@@ -97,13 +129,14 @@ void add_dims(nb::module_ &module) {
       .def_ro("text", &Dim::text)
       .def("__repr__", [](const Dim &self) { return "Dim('" + self.text + "')"; })
       .def("__str__", [](const Dim &self) { return self.text; })
-      .def("__hash__", [](const Dim &self) { return nb::hash(str(self.text)); })
+      .def("__hash__",
+           [](const Dim &self) {
+             if (self.is_traced)
+               raise(KILN_TYPE_MISMATCH, "size " + self.text + " is known when the program runs: it is no key before");
+             return nb::hash(str(self.text));
+           })
       .def(
-          "__eq__",
-          [](const Dim &self, nb::handle other) {
-            return nb::isinstance<Dim>(other) && nb::inst_ptr<Dim>(other)->text == self.text;
-          },
-          nb::arg("other").none())
+          "__eq__", [](nb::handle self, nb::handle other) { return is_equal(self, other); }, nb::arg("other").none())
       .def("__bool__",
            [](const Dim &self) -> bool {
              raise(KILN_TYPE_MISMATCH,
@@ -137,7 +170,10 @@ void add_dims(nb::module_ &module) {
   BINARY("truediv", " / ");
   BINARY("mod", " % ");
 #undef BINARY
-  type.def("__neg__", [](const Dim &self) { return made("0 - (" + self.text + ")"); });
+  type.def("__neg__",
+           [](nb::handle self) { return like(self, self, made("0 - (" + nb::inst_ptr<Dim>(self)->text + ")")); });
+  module.def("traced_sizes", &traced, nb::arg("sizes"));
+  module.def("same_size", &are_same, nb::arg("a"), nb::arg("b"));
   module.def(
       "dim_min", [](nb::handle a, nb::handle b) { return extreme("min", a, b); }, nb::arg("a"), nb::arg("b"),
       "The smaller of two sizes.");

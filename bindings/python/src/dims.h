@@ -6,6 +6,7 @@ namespace kiln_python {
 /// Bound to no graph: its text is what it is, as Kiln writes it, so that equal ones have equal texts.
 struct Dim {
   std::string text;
+  bool is_traced = false;  // of a function that is traced, whose way may not depend on how it compares
 };
 
 /// An int, a Dim, or a text as kiln_dim_parse reads it.

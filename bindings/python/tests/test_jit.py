@@ -298,3 +298,20 @@ def test_a_nested_graph_of_a_traced_function_keeps_its_arrays():
         x = np.full(3, sign, np.float32)
         (y,) = run(x)
         assert y.tolist() == [2.0 if sign > 0 else -1.0] * 3
+
+
+@pytest.mark.parametrize("function, shapes, expected", [
+    (lambda x: x * 2 if x.shape[0] % 2 == 0 else x * 3, [(4, 1), (5, 1), (6, 1)], [2, 3, 2]),
+    (lambda x: x * 2 if x.shape[0] != x.shape[1] else x * 3, [(4, 5), (6, 7), (8, 8)], [2, 2, 3]),
+    (lambda x: x * 2 if x.shape[0] in (4, 8) else x * 3, [(4, 1), (5, 1), (8, 1)], [2, 3, 2]),
+    (lambda x: x * {4: 2, 8: 5}.get(x.shape[0], 3), [(4, 1), (5, 1), (8, 1)], [2, 3, 5]),
+    (lambda x: x * len(set(x.shape)), [(4, 5), (6, 7), (8, 8)], [2, 2, 1])],
+    ids=["parity", "two sizes", "in", "a key", "a set"])
+def test_what_a_function_does_by_a_size_gets_a_program_for_each(function, shapes, expected):
+    run = kiln.jit(function)
+    assert [float(run(np.ones(shape, np.float32))[0, 0]) for shape in shapes] == expected
+
+
+def test_a_comparison_of_a_declared_size_is_refused_by_its_name():
+    with pytest.raises(kiln.TypeMismatch, match="size n is known when the program runs: whether it is 8 is not"):
+        kiln.jit(lambda x: x * 2 if x.shape[0] == 8 else x, sizes={"x": ("n",)})(np.ones(8, np.float32))

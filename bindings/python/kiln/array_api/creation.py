@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from kiln._graph import current
-from kiln._kiln import Dim, add_node, dim_max
+from kiln._kiln import Dim, add_node, dim_max, same_size
 from kiln._kiln import dtype as to_dtype
 from kiln._traced import Traced, array_of, binary, call, convert, f32, f64, i64, is_number, lift
 from kiln.array_api.shapes import broadcast_to, reshape, stack
@@ -77,9 +77,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         start, stop = 0, start
     whole = all_ints(start, stop, step)
     wanted = to_dtype(dtype) if dtype is not None else i64 if whole else f32
-    count = stop if start == 0 and step == 1 and whole else max_size(stop, start, step)
+    count = stop if same_size(start, 0) and same_size(step, 1) and whole else max_size(stop, start, step)
     x = Traced(add_node("iota", (), {"shape": [count], "dtype": wanted}, None, current("arange")))
-    if step != 1:
+    if not same_size(step, 1):
         x = binary("mul", x, step)
     if isinstance(start, Dim):
         start = Traced(add_node("size", (), {"value": start, "dtype": wanted}, None, current("arange")))

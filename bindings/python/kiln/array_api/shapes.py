@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from kiln._kiln import same_size
 from kiln._traced import Traced, array_of, axes, call, together
 
 __all__ = [
@@ -103,9 +104,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
         at = len(longer) - len(shorter)
         for i, size in enumerate(shorter):
             own = longer[at + i]
-            if own == 1:
+            if same_size(own, 1):
                 longer[at + i] = size
-            elif not (isinstance(size, int) and size == 1) and own != size:
+            elif not same_size(size, 1) and not same_size(own, size):
                 raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
         result = longer
     return tuple(result)

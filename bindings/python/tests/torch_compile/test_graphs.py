@@ -343,3 +343,32 @@ def test_the_next_process_is_served_by_kilns_cache(cache):
     got = [subprocess.run([sys.executable, "-c", PROCESS], env={**os.environ, "KILN_CACHE": str(cache)}, check=True,
                           capture_output=True, text=True).stdout.split() for _ in range(2)]
     assert got == [["MISS", "MISS"], ["HIT", "HIT"]]
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x * x[:, :1], lambda x: x - x[:1], lambda x: x * x[:, -1:], lambda x: x * x[:, 1:2], lambda x: x * x.narrow(1, 0, 1)],
+    ids=["first column", "first row", "last column", "second column", "narrow"])
+def test_a_slice_of_one_broadcasts_whatever_the_size(function):
+    run = compiled(function, dynamic=True)
+    for shape in ((3, 4), (3, 5), (6, 7)):
+        mine = torch.randn(shape, requires_grad=True)
+        theirs = mine.detach().clone().requires_grad_()
+        got, expected = run(mine), function(theirs)
+        torch.testing.assert_close(got, expected)
+        for y in (got, expected):
+            y.square().sum().backward()
+        torch.testing.assert_close(mine.grad, theirs.grad)
+
+
+@pytest.mark.parametrize("ignored, target, weight", [
+    (0, [0, 0, 0], None), (1, [1, 1, 1], None), (0, [0, 1, 2], None), (0, [0, 0, 0], [1.0, 2.0, 3.0, 4.0]),
+    (-100, [1, 2, 3], [0.0] * 4)])
+def test_gradients_of_a_loss_of_which_all_is_ignored_are_those_of_eager(ignored, target, weight):
+    def loss(x):
+        return torch.nn.functional.cross_entropy(x, torch.tensor(target), ignore_index=ignored,
+                                                 weight=None if weight is None else torch.tensor(weight))
+    x = torch.randn(3, 4, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    torch.compile(loss, backend=kiln.torch.backend)(x).backward()
+    loss(y).backward()
+    torch.testing.assert_close(x.grad, y.grad, equal_nan=True)

@@ -134,6 +134,8 @@ def _(b: Lowering, dy: kiln.Value, x: kiln.Value, target: kiln.Value, weight: ki
     if _REDUCTIONS[reduction] == "mean":
         given = b.op("div", given, b.cast(total_weight, dtype))
     each = b.op("neg", b.op("mul", _weights(b, wide, target, weight, ignore_index), given))
+    counts = b.op("ne", target, b.operand(ignore_index, str(target.dtype)))
+    each = b.op("where", counts, each, b.full(0, dtype, []))  # also where none counts, and the mean is of nothing
     target = b.op("unsqueeze", b.cast(target, "i64"), dims=[dim])
     chosen = b.op("eq", b.op("iota", shape=list(x.shape), dim=dim), target)
     each = b.op("unsqueeze", each, dims=[dim]) if each.shape or len(target.shape) > 1 else b.reshape(each, [1])

@@ -74,6 +74,13 @@ def bounds(b: Lowering, size: Any, start: Any, end: Any) -> tuple[Any, Any]:
     return low, high
 
 
+def known(low: Any, high: Any, length: Any) -> tuple[Any, Any]:
+    """The same bounds, of a slice without steps whose length torch knows and an expression may not tell."""
+    if not isinstance(length, int) or isinstance(low, int) and isinstance(high, int):
+        return low, high
+    return (low, low + length) if isinstance(low, int) else (high - length, high)
+
+
 def _in_order(start: Any, end: Any) -> bool:
     """Whether a slice begins before its end, whatever the size."""
     if isinstance(start, int) and isinstance(end, int):
@@ -85,6 +92,8 @@ def _in_order(start: Any, end: Any) -> bool:
 def _(b: Lowering, x: kiln.Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> kiln.Value:
     dim = b.dim(dim, len(x.shape))
     low, high = bounds(b, x.shape[dim], start, end)
+    if step == 1:
+        low, high = known(low, high, b.out.shape[dim])
     if isinstance(low, int) and low == 0 and step == 1 and type(high) is type(x.shape[dim]) and high == x.shape[dim]:
         return x
     return b.op("slice", x, dim=dim, start=low, end=high, step=step)
@@ -254,6 +263,8 @@ def _(b: Lowering, dy: kiln.Value, input_sizes: Sequence[Any], dim: int, start: 
     dim = b.dim(dim, len(input_sizes))
     zeros = b.full(0, b.dtype, b.sizes())
     low, high = bounds(b, b.sizes()[dim], start, end)
+    if step == 1:
+        low, high = known(low, high, dy.shape[dim])
     return b.op("slice_scatter", zeros, dy, dim=dim, start=low, end=high, step=step)
 
 
@@ -279,6 +290,8 @@ def _(b: Lowering, x: kiln.Value, src: kiln.Value, dim: int = 0, start: Any = No
       step: int = 1) -> kiln.Value:
     dim = b.dim(dim, len(x.shape))
     low, high = bounds(b, x.shape[dim], start, end)
+    if step == 1:
+        low, high = known(low, high, src.shape[dim])
     src = b.cast(src, b.dtype)
     return b.op("slice_scatter", x, src, dim=dim, start=low, end=high, step=step)
 
