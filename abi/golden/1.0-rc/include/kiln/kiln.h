@@ -438,11 +438,11 @@ KILN_EXPORT kiln_error *kiln_call_take(kiln_call *call, uint32_t slot, DLManaged
  * the file, which is mapped, shared by all processes, and must not be changed or cut short (it may be renamed or
  * unlinked). Another array may be bound in place of one, and binding NULL then binds the file's again; where what was
  * prepared needs another parameter whose values are not there, a run says which has to be bound, too. Parameters that
- * are not bound are left to whoever opens it. The data is verified in the background behind the first run; is it
+ * are not bound are left to whoever opens it. The data is verified in the background behind the first run; where it is
  * damaged, a KILN_EVENT_WARNING tells it, and runs are KILN_CORRUPT. Such an executable can be saved by this alone.
- * docs/prepared.md. The call must not be in use; bound arrays stay as they are meanwhile. No options are known yet.
- * KILN_IO: it cannot be written. KILN_TYPE_MISMATCH: a parameter is of other sizes than the graph's.
- * KILN_UNIMPLEMENTED: one is in a device's memory. */
+ * docs/prepared.md. Any thread; bound arrays stay as they are meanwhile. No options are known yet. KILN_BUSY: another
+ * thread is inside a call of this one, or a run is in flight. KILN_IO: it cannot be written. KILN_TYPE_MISMATCH: a
+ * parameter is of other sizes than the graph's. KILN_UNIMPLEMENTED: one is in a device's memory. */
 KILN_EXPORT kiln_error *kiln_call_save(const kiln_call *call, const char *path, uint64_t path_size,
                                        const kiln_options *options);
 /* {"memory_bytes": working memory, prepared parameters and outputs that the call holds now, but what it maps, "entry":
