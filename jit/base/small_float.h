@@ -74,6 +74,12 @@ inline uint16_t encode_float(double value, FloatFormat format) {
   return static_cast<uint16_t>(sign | std::min(bits, format.overflow()));
 }
 
+// As a value of the type holds it: floats rounded once, all else as it is.
+inline double rounded_to(double value, DType type) {
+  if (type == DType::f32) return static_cast<float>(value);
+  return is_small_float(type) ? decode_float(encode_float(value, small_format(type)), small_format(type)) : value;
+}
+
 // A double that rounds to any smaller float as `exact` does: where it is not exact, the neighbour whose last bit is
 // set.
 inline double rounded_to_odd(long double exact) {

@@ -110,6 +110,7 @@ inline constexpr uint32_t replaces = 512;          // result 0 is operand 0 but 
 inline constexpr uint32_t registered = 1024;       // not built in (runtime/ops/registered.h)
 inline constexpr uint32_t carries_effects = 2048;  // nodes of the graphs that it carries may have effects
 inline constexpr uint32_t commutes = 4096;         // two operands, in either order
+inline constexpr uint32_t new_dims = 8192;         // axes that attributes name are the result's, and not operand 0's
 inline constexpr uint32_t resolves = 128;  // binds the symbol that its attribute "symbol" names; "": a fresh one
 }  // namespace op_flags
 

@@ -35,7 +35,7 @@ int64_t fitted(int64_t value, DType dtype) {
 
 void RefTensor::fit() {
   if (is_small_float(dtype))
-    for (double &value : f) value = decode_float(encode_float(value, small_format(dtype)), small_format(dtype));
+    for (double &value : f) value = rounded_to(value, dtype);
   if (size_of(dtype) < 8)
     for (int64_t &value : i) value = fitted(value, dtype);
 }

@@ -262,11 +262,11 @@ void samples_unsqueeze(SampleSink &out) {
 // ---- records
 
 Op view(std::string_view name, std::string_view doc, std::vector<AttrDef> attrs, Status (*infer)(InferContext &),
-        OpMeaning meaning) {
+        OpMeaning meaning, uint32_t flags = 0) {
   meaning.gradient = by_rule("x");
   return {{.name = name,
            .doc = doc,
-           .flags = op_flags::view,
+           .flags = op_flags::view | flags,
            .args = {{"x", "any shape", any_type}},
            .result_names = {"y"},
            .attrs = std::move(attrs),
@@ -314,7 +314,7 @@ const Op views_records[] = {
            .kind = AttrKind::i64,
            .is_list = true,
            .required = true}},
-         infer_unsqueeze, {.view = view_unsqueeze, .samples = samples_unsqueeze}),
+         infer_unsqueeze, {.view = view_unsqueeze, .samples = samples_unsqueeze}, op_flags::new_dims),
 };
 
 }  // namespace

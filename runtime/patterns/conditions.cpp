@@ -39,9 +39,9 @@ std::vector<int64_t> axes_of(const AttrValue &value, size_t rank) {
   return axes;
 }
 
-// Of what an op's axes count the dims: of operand 0, but where they are new ones of the result.
+// Of what an op's axes count the dims.
 size_t axes_rank(const Graph &graph, const Node &node) {
-  if (node.op->name == "unsqueeze" || node.op->name == "stack") return graph.type({node.id, 0}).rank();
+  if (node.op->flags & op_flags::new_dims) return graph.type({node.id, 0}).rank();
   return node.inputs.empty() ? 0 : graph.type(node.inputs.front()).rank();
 }
 
@@ -49,12 +49,6 @@ std::string wanted(const AttrCondition &condition) {
   if (condition.kind == AttrCondition::Kind::between) return str_cat("from ", condition.least, " to ", condition.most);
   const std::string values = join(condition.values, " or ", [](const AttrValue &value) { return value.text(); });
   return condition.kind == AttrCondition::Kind::axes ? str_cat("axes ", values) : values;
-}
-
-// As a value of the type holds it.
-double stored(double number, DType dtype) {
-  if (dtype == DType::f32) return static_cast<float>(number);
-  return is_small_float(dtype) ? decode_float(encode_float(number, small_format(dtype)), small_format(dtype)) : number;
 }
 
 }  // namespace
@@ -134,7 +128,7 @@ bool Matcher::fits_capture(const Term &term, ValueId value) {
     return miss_ &&
            fail(called(term), " is '", text_of(graph_, value), "', which is no scalar that the graph itself holds");
   const DType dtype = graph_.type(value).dtype;
-  if (!term.number || stored(*number, dtype) == stored(*term.number, dtype)) return true;
+  if (!term.number || rounded_to(*number, dtype) == rounded_to(*term.number, dtype)) return true;
   return miss_ && fail(called(term), " is ", *number, ", expected ", *term.number);
 }
 
