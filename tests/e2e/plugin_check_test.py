@@ -32,6 +32,7 @@ BAD = [
     ("FILES", "surroundings", "a process in an empty folder makes something else"),
     ("CLOCK", "surroundings", "another process, a second later, makes something else"),
     ("FACT", "facts", "with host.rank=5, after a compile with host.rank=2, something else is made than without that of"),
+    ("FACT_TYPE", "facts", "pass 'bad' of bad: .*invariant 'signature' broken by the graph"),
     ("FACT_KEPT", "facts", "with host.rank=5, after a compile with host.rank=2, something else is made than without"),
     ("NAMES", "names", "with other names of nodes it becomes another graph"),
     ("GLOBAL", "threads", "threads at once, .*, make something else of"),

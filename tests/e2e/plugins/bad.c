@@ -35,6 +35,7 @@ enum kind {
   FILES,
   CLOCK, /* surroundings */
   FACT,
+  FACT_TYPE,
   FACT_KEPT, /* facts; and what is right: */
   FACT_ASKED,
   NAMES,  /* names */
@@ -154,12 +155,14 @@ static kiln_error *run(void *user, kiln_pass_call *call) {
   runs++;
   kiln_error *error = host->op->find(context, "neg", 3, &neg);
   if (!error) error = host->graph->nodes(host->edit->view(edit), nodes, 4096, &count);
-  if ((BAD == FACT_KEPT && rank == 0) || BAD == FACT_ASKED) error = ask_rank(host, call);
+  if ((BAD == FACT_KEPT && rank == 0) || BAD == FACT_ASKED || BAD == FACT_TYPE) error = ask_rank(host, call);
   for (uint64_t i = 0; !error && i < count && i < 4096; i++)
     error = BAD == EFFECT ? take_out_effect(host, edit, nodes[i], &rewrites)
                           : rewrite(host, edit, neg, nodes[i], &rewrites);
   if (error) return error;
-  if (BAD == TYPE && rewrites > 0 && (error = change_an_output(host, context, edit))) return error;
+  if ((BAD == TYPE || (BAD == FACT_TYPE && rank == 2)) && rewrites > 0 &&
+      (error = change_an_output(host, context, edit)))
+    return error;
   if (BAD == CLOCK && rewrites > 0 && (error = stamp(host, edit, nodes, count))) return error;
   if (BAD == LARGE && count > 128) return host->error->create(KILN_UNIMPLEMENTED, "too many nodes", 14, NULL);
   if (BAD == RARE && count > 24) abort();
