@@ -63,11 +63,9 @@ class CallSave : public testing::Test {
   }
   // Of y = x * 2 * 3 * 5 + 7.
   void save_whole(std::string_view specialize = "") const {
-    const host::Context context = host::make_context();
-    const host::Executable executable = compiled(context, specialize);
-    const host::Call call = call_of(executable);
-    bind_all(call);
-    EXPECT_OK(save(call, path_));
+    const Loaded whole = built(specialize);
+    bind_all(whole.call);
+    EXPECT_OK(save(whole.call, path_));
   }
   static kiln_error *open(const host::Context &context, const std::string &path, host::Executable &out) {
     kiln_executable *made = nullptr;
@@ -79,6 +77,26 @@ class CallSave : public testing::Test {
     host::Executable executable;
     EXPECT_OK(open(context, path_, executable));
     return executable;
+  }
+  struct Loaded {
+    host::Context context;
+    host::Executable executable;
+    host::Call call;
+  };
+  static Loaded with_call(host::Context context, host::Executable executable) {
+    host::Call call = call_of(executable);
+    return {std::move(context), std::move(executable), std::move(call)};
+  }
+  // Of the file, and of the graph.
+  Loaded loaded() const {
+    host::Context context = host::make_context();
+    host::Executable executable = opened(context);
+    return with_call(std::move(context), std::move(executable));
+  }
+  Loaded built(std::string_view specialize = "") const {
+    host::Context context = host::make_context();
+    host::Executable executable = compiled(context, specialize);
+    return with_call(std::move(context), std::move(executable));
   }
   // What 1 becomes.
   static host::Error run(const host::Call &call, float &out, int64_t rows = 8) {
@@ -134,9 +152,7 @@ class CallSave : public testing::Test {
 
 TEST_F(CallSave, WhatIsOpenedHasItsParametersAndPreparesNothing) {
   save_whole();
-  const host::Context context = host::make_context();
-  const host::Executable executable = opened(context);
-  const host::Call call = call_of(executable);
+  const auto [context, executable, call] = loaded();
   EXPECT_EQ(result(call), 37);
   EXPECT_EQ(steps(call), 0);
   const host::Report told = report(call);
@@ -156,9 +172,7 @@ TEST_F(CallSave, WhatIsOpenedHasItsParametersAndPreparesNothing) {
 TEST_F(CallSave, AnotherProcessRunsIt) {
   save_whole();
   kiln::test::in_child([&] {
-    const host::Context context = host::make_context();
-    const host::Executable executable = opened(context);
-    const host::Call call = call_of(executable);
+    const auto [context, executable, call] = loaded();
     EXPECT_EQ(result(call), 37);
     EXPECT_EQ(steps(call), 0);
   });
@@ -177,9 +191,7 @@ TEST_F(CallSave, WithACacheNoRecordIsMadeOrLookedFor) {
 TEST_F(CallSave, EqualCallsMakeEqualFilesBeforeARunAndBehindOne) {
   save_whole();
   const std::string before = bytes();
-  const host::Context context = host::make_context();
-  const host::Executable executable = compiled(context);
-  const host::Call call = call_of(executable);
+  const auto [context, executable, call] = built();
   bind_all(call);
   EXPECT_EQ(result(call), 37);
   EXPECT_OK(save(call, path_));
@@ -198,9 +210,7 @@ TEST_F(CallSave, EqualCallsMakeEqualFilesBeforeARunAndBehindOne) {
 
 TEST_F(CallSave, ProgramsForSomeSizesFindTheirPartsToo) {
   save_whole("rows=1");
-  const host::Context context = host::make_context();
-  const host::Executable executable = opened(context);
-  const host::Call call = call_of(executable);
+  const auto [context, executable, call] = loaded();
   EXPECT_EQ(result(call, 1), 37);
   EXPECT_EQ(host::text(report(call), "entry"), "rows=1");
   EXPECT_EQ(result(call, 8), 37);
@@ -210,9 +220,7 @@ TEST_F(CallSave, ProgramsForSomeSizesFindTheirPartsToo) {
 
 TEST_F(CallSave, AParameterThatIsBoundAnewIsTheHosts) {
   save_whole();
-  const host::Context context = host::make_context();
-  const host::Executable executable = opened(context);
-  const host::Call call = call_of(executable);
+  const auto [context, executable, call] = loaded();
   EXPECT_EQ(result(call), 37);
   EXPECT_OK(kiln_call_bind(call.get(), slot_b, &other_.tensor));
   EXPECT_EQ(result(call), 13);
@@ -231,9 +239,7 @@ TEST_F(CallSave, AParameterThatIsBoundAnewIsTheHosts) {
 
 TEST_F(CallSave, WhatIsPreparedOfSeveralNeedsAllThatHaveNoValues) {
   save_whole();
-  const host::Context context = host::make_context();
-  const host::Executable executable = opened(context);
-  const host::Call call = call_of(executable);
+  const auto [context, executable, call] = loaded();
   EXPECT_OK(kiln_call_bind(call.get(), slot_s, &ones_.tensor));
   float out = 0;
   const host::Error refused = run(call, out);
@@ -247,16 +253,12 @@ TEST_F(CallSave, WhatIsPreparedOfSeveralNeedsAllThatHaveNoValues) {
 
 TEST_F(CallSave, ParametersThatAreNotBoundAreLeftToWhoOpensIt) {
   {
-    const host::Context context = host::make_context();
-    const host::Executable executable = compiled(context);
-    const host::Call call = call_of(executable);
+    const auto [context, executable, call] = built();
     EXPECT_OK(kiln_call_bind(call.get(), slot_s, &s_.tensor));
     EXPECT_OK(kiln_call_bind(call.get(), slot_b, &b_.tensor));
     EXPECT_OK(save(call, path_));
   }
-  const host::Context context = host::make_context();
-  const host::Executable executable = opened(context);
-  const host::Call call = call_of(executable);
+  const auto [context, executable, call] = loaded();
   float out = 0;
   EXPECT_EQ(run(call, out).message, "run: parameter 'a' is not bound");
   EXPECT_OK(kiln_call_bind(call.get(), slot_a, &a_.tensor));
@@ -314,9 +316,7 @@ TEST_F(CallSave, ItIsOpenedByItsPathAndSavedByACallAlone) {
 }
 
 TEST_F(CallSave, AParameterOfOtherSizesIsRefused) {
-  const host::Context context = host::make_context();
-  const host::Executable executable = compiled(context);
-  const host::Call call = call_of(executable);
+  const auto [context, executable, call] = built();
   const host::Array wide({n, 2 * n}, std::vector<float>(2 * n * n));
   EXPECT_OK(kiln_call_bind(call.get(), slot_b, &wide.tensor));
   EXPECT_FAILS(save(call, path_), KILN_TYPE_MISMATCH, "parameter 'b': dim 1 is 128, expected 64");
@@ -325,9 +325,7 @@ TEST_F(CallSave, AParameterOfOtherSizesIsRefused) {
 
 TEST_F(CallSave, AFullDiskLeavesNothing) {
   kiln::test::in_child([&] {
-    const host::Context context = host::make_context();
-    const host::Executable executable = compiled(context);
-    const host::Call call = call_of(executable);
+    const auto [context, executable, call] = built();
     bind_all(call);
     EXPECT_FAILS(save(call, "/dev/full"), KILN_IO, "cannot write '/dev/full': No space left on device");
     const rlimit few{20'000, 20'000};
@@ -425,9 +423,7 @@ TEST_F(CallSave, WhatIsDamagedIsNotSavedAsRight) {
 
 TEST_F(CallSave, WhatIsRightIsToldAsVerified) {
   save_whole();
-  const host::Context context = host::make_context();
-  const host::Executable executable = opened(context);
-  const host::Call call = call_of(executable);
+  const auto [context, executable, call] = loaded();
   const auto verified = [&] {
     uint32_t is = 0;
     EXPECT_OK(kiln_report_get_bool(report(call).get(), "weights.verified", 16, &is));

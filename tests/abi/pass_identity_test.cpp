@@ -188,6 +188,36 @@ TEST_F(PassIdentity, AnUndeclaredReadIsFoundByVerifyAndNamed) {
   close();
 }
 
+TEST_F(PassIdentity, VerifyComparesThePiecesThatAreFoundWhereTheWholeIsNot) {
+  int runs = 0;
+  TestPass pass([&](kiln_pass_call *call) { return host::scale_output(call, static_cast<float>(++runs)); });
+  pass.identify();
+  pass.pass.stage = KILN_STAGE_LOWER;
+  host::Context context = host::make_context(folder.path());
+  ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));
+  const auto cut = [&](const std::string &last, bool verify) {
+    const host::Graph graph = host::parse(
+        context.get(),
+        R"({"kiln":1,"inputs":[{"name":"x","type":{"dtype":"f32","shape":[4]}}],"nodes":[{"name":"a","op":"exp","inputs":["x"]},
+          {"name":"y","op":")" +
+            last + R"(","inputs":["a"]}],"outputs":[{"name":"y","value":"y"}]})");
+    return host::compile(context.get(), graph.get(), [&](kiln_options *options) {
+      const kiln_text exp{"exp", 3};
+      const kiln_attr split = host::attr("split_at", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &exp);
+      EXPECT_OK(kiln_options_set(options, &split));
+      EXPECT_OK(kiln_options_set_bool(options, "verify", 6, verify));
+    });
+  };
+  EXPECT_EQ(cut("neg", false).error, host::Error());
+  const host::Compiled other = cut("abs", false);
+  EXPECT_EQ(host::text(other.report, "pieces.0.lookup"), "HIT");
+  const host::Error error = cut("sin", true).error;
+  EXPECT_EQ(error.code, KILN_INVARIANT);
+  EXPECT_NE(error.message.find("it made another graph than when the record was made"), std::string::npos)
+      << error.message;
+  context = nullptr;
+}
+
 TEST_F(PassIdentity, ANondeterministicPassOfStageLowerIsFoundByVerify) {
   int runs = 0;
   open();

@@ -34,6 +34,21 @@ class RankScaleTest(Case):
         self.assertEqual(stats["lookup"], "HIT")
         self.assertEqual(y, plain)
 
+    def test_an_output_that_is_written_into_an_input_stays(self):
+        path = self.write_graph({"kiln": 1, "inputs": [{"name": name, "type": {"dtype": "f32", "shape": [2]}} for name in "xv"],
+                                 "nodes": [{"name": "w", "op": "copy_", "inputs": ["x", "v"]},
+                                           {"name": "y", "op": "neg", "inputs": ["v"]}],
+                                 "outputs": [{"name": name, "value": name} for name in "wy"]})
+        arrays = {name: self.folder / f"{name}.npy" for name in "xvwy"}
+        write_npy(arrays["x"], [2], [1, 2])
+        write_npy(arrays["v"], [2], [3, 4])
+        words = ["run", path, *PLUGIN, "--fact", "host.rank=3"]
+        for flag, names in ("--input", "xv"), ("--output", "wy"):
+            for name in names:
+                words += [flag, f"{name}={arrays[name]}"]
+        self.call(KILN, *words)
+        self.assertEqual([list(read_npy(arrays[name])[1]) for name in "wy"], [[3, 4], [-9, -12]])
+
     def test_a_miss_tells_which_answer_differs(self):
         self.run_as("host.rank=2")
         stats, _ = self.run_as("host.rank=3")
