@@ -17,6 +17,8 @@ struct Program {
   ReportHandle compile_report;  // null of what was loaded
   // Runs may call back: into host functions, ops and backends, which may want the interpreter; or may loop.
   bool may_wait = false;
+  // Runs are none that may be in flight: they call the host's own ops.
+  bool stays_here = false;
   // Whether an input is written by runs; asked when one is read-only.
   bool writes(size_t input);
 
