@@ -101,6 +101,13 @@ const TypeInfo &info_of(PyTypeObject *type) {
   raise(KILN_TYPE_MISMATCH, "'" + name + "' is a " + Py_TYPE(object)->tp_name + ": " + why);
 }
 
+[[noreturn]] void overflow(const std::string &name, PyObject *object, const std::string &why) {
+  const nb::object type = package("kiln._errors").attr("Overflow");
+  const nb::object text = nb::str("'{}' is {}: {}").format(name, nb::handle(object), why);
+  PyErr_SetObject(type.ptr(), text.ptr());
+  throw nb::python_error();
+}
+
 PyObject *interned(const char *name) { return PyUnicode_InternFromString(name); }
 
 // What reads `requires_grad` of a tensor: torch's own function, without looking the name up again.
@@ -321,7 +328,9 @@ void Argument::borrow_number(PyObject *object, kiln_dtype dtype, const std::stri
           .attr("pack")(
               nb::handle(object), type.name,
               nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char *>(&number_), sizeof number_, PyBUF_WRITE))));
-  if (!fits) refuse(name, object, (whole ? "an int that " : "a float that ") + type.name + " does not hold");
+  const std::string why = (whole ? "an int that " : "a float that ") + type.name + " does not hold";
+  if (!fits && whole && !PyBool_Check(object) && type.name != "bool") overflow(name, object, why);
+  if (!fits) refuse(name, object, why);
   tensor_ = {&number_, {kDLCPU, 0}, 0, type.dlpack, nullptr, nullptr, 0};
   library_ = nullptr;
   read_only_ = true;
