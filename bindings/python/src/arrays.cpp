@@ -129,6 +129,9 @@ bool requires_grad(PyObject *tensor) {
 // first is what told it last time: of a model's weights the mode, once a run.
 void check_grad(PyObject *tensor, const std::string &name, GradMode &mode) {
   static bool mode_tells = false;
+  if (mode.may_be_dual() && nb::cast<bool>(package("kiln._arrays").attr("is_dual")(nb::handle(tensor))))
+    refuse(name, tensor,
+           "it has a tangent of forward-mode differentiation, which would be lost; unpack_dual(...).primal has none");
   if (mode_tells) mode_tells = !mode.is_enabled();
   if (mode_tells || !requires_grad(tensor)) return;
   mode_tells = !mode.is_enabled();
@@ -208,6 +211,18 @@ bool GradMode::is_enabled() {
     known_ = true;
   }
   return enabled_;
+}
+
+bool GradMode::may_be_dual() {
+  static PyObject *names = nb::object(package("torch.autograd.forward_ad").attr("__dict__")).release().ptr();
+  static PyObject *level = interned("_current_level");
+  if (!level_known_) {
+    // A private name of torch's (2.15), -1 outside of all; without it each tensor is asked.
+    PyObject *found = PyDict_GetItemWithError(names, level);
+    in_level_ = !found || !PyLong_Check(found) || PyLong_AsLong(found) >= 0;
+    level_known_ = true;
+  }
+  return in_level_;
 }
 
 const Library &library_of(nb::handle type) { return *info_of(reinterpret_cast<PyTypeObject *>(type.ptr())).library; }

@@ -21,13 +21,16 @@ const Library &library_by_name(nb::handle name);
 /// Of results where no input tells it: NumPy's, where it can be imported.
 const Library &default_library();
 
-/// Whether torch records gradients: asked once, and only where a tensor makes it matter.
+/// Whether torch records gradients, forward or backward: asked once, and only where a tensor makes it matter.
 class GradMode {
  public:
   bool is_enabled();
+  /// Whether tensors may have tangents: inside of torch.autograd.forward_ad.dual_level().
+  bool may_be_dual();
 
  private:
   bool known_ = false, enabled_ = false;
+  bool level_known_ = false, in_level_ = false;
 };
 
 /// An array of another library's as a DLTensor. Reused from call to call, since that is cheaper than to make it anew.

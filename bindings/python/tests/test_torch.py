@@ -54,6 +54,23 @@ def test_a_tensor_that_requires_grad_is_refused_in_grad_mode_alone(add):
             add(a, p, out=torch.empty(2))
 
 
+def test_a_tensor_with_a_tangent_is_refused_by_name(add):
+    import torch.autograd.forward_ad as forward_ad
+    a, t = torch.ones(2), torch.full((2,), 3.0)
+    doubled = kiln.jit(lambda x: x * 2)
+    for _ in range(2):
+        assert add(a, a).tolist() == [2, 2]
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(a, t)
+            for bad in (lambda: add(a, dual), lambda: add(a, a, out=dual), lambda: doubled(dual)):
+                with pytest.raises(TypeError, match="it has a tangent of forward-mode differentiation, which would be lost"):
+                    bad()
+            assert add(a, forward_ad.unpack_dual(dual).primal).tolist() == [2, 2]
+    for function in (doubled, lambda x: add(x, x)):
+        with pytest.raises(TypeError, match="is a Tensor"):
+            torch.func.jvp(function, (a,), (t,))
+
+
 def test_results_of_calls_alike_are_kept_apart(add):
     given = [(torch.full((n,), float(i)), torch.ones(n)) for n in (3, 3, 3, 3, 5, 5, 5, 5) for i in range(3)]
     results = [add(a, b) for a, b in given]
