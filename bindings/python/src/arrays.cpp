@@ -213,6 +213,23 @@ bool GradMode::is_enabled() {
   return enabled_;
 }
 
+void increment_version(PyObject *tensor) {
+  // What torch.autograd.graph.increment_version calls, which takes several times as long: torch's own function.
+  static PyObject *function = nb::object(nb::getattr(package("torch._C"), "_increment_version",
+                                                     package("torch.autograd.graph").attr("increment_version")))
+                                  .release()
+                                  .ptr();
+  static const bool is_plain = PyCFunction_Check(function) && PyCFunction_GET_FLAGS(function) == METH_O;
+  static PyObject *one = PyTuple_New(1);  // used again, unless somebody kept it
+  nb::object own = nb::borrow(one);
+  if (Py_REFCNT(one) > 2) own = nb::steal(PyTuple_New(1));
+  PyTuple_SET_ITEM(own.ptr(), 0, tensor);
+  nb::object done = nb::steal(is_plain ? PyCFunction_GET_FUNCTION(function)(PyCFunction_GET_SELF(function), own.ptr())
+                                       : PyObject_CallOneArg(function, own.ptr()));
+  PyTuple_SET_ITEM(own.ptr(), 0, nullptr);
+  if (!done.is_valid()) throw nb::python_error();
+}
+
 bool GradMode::may_be_dual() {
   static PyObject *names = nb::object(package("torch.autograd.forward_ad").attr("__dict__")).release().ptr();
   static PyObject *level = interned("_current_level");

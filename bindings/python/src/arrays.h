@@ -33,6 +33,9 @@ class GradMode {
   bool level_known_ = false, in_level_ = false;
 };
 
+/// Has a tensor of torch's count that it is written.
+void increment_version(PyObject *tensor);
+
 /// An array of another library's as a DLTensor. Reused from call to call, since that is cheaper than to make it anew.
 class Argument {
  public:

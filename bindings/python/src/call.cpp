@@ -215,7 +215,26 @@ bool Runner::same_as_last() {
   return true;
 }
 
+// Torch's tensors that the run writes say so, as they do when torch writes them: what was saved of them for a gradient,
+// or bound, is known to be stale.
+void Runner::count_versions() {
+  const size_t first = program_->signature.inputs.size() + program_->signature.parameters.size();
+  const auto count = [](const Argument &argument, PyObject *object) {
+    if (argument.library() && argument.library()->is_torch) increment_version(object);
+  };
+  for (const size_t input : program_->written)
+    bound_[input] ? count(bound_[input]->argument(), bound_[input]->object().ptr())
+                  : count(inputs_[input], given_[input]);
+  for (size_t i = 0; i < program_->signature.outputs.size(); ++i) {
+    if (bound_[first + i])
+      count(bound_[first + i]->argument(), bound_[first + i]->object().ptr());
+    else if (given_out_ && given_[first + i])
+      count(outputs_[i], given_[first + i]);
+  }
+}
+
 void Runner::execute(uint32_t flags, uint64_t stream) {
+  count_versions();
   const bool same = same_as_last();
   if (!same) quick_runs_ = 0;
   const auto run = [&](uint32_t how) {
@@ -313,6 +332,7 @@ nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names, uin
   // All is bound, and the last runs were quick: nothing is to be looked at.
   if (!count && !names && !flags && quick_runs_ >= 2 && free_inputs_.empty() && free_outputs_.empty() && !busy_ &&
       descriptors_.is_known()) {
+    count_versions();
     if (kiln_error *error = kiln_call_run_data(call_.get(), nullptr, 0, nullptr)) {
       descriptors_.set_known(false);
       raise(error);

@@ -45,6 +45,7 @@ class Runner {
   bool makes_outputs() const;
   void make_outputs();
   bool same_as_last();
+  void count_versions();
   void execute(uint32_t flags, uint64_t stream = 0);
 
   // flight.cpp

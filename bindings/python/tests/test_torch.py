@@ -71,6 +71,44 @@ def test_a_tensor_with_a_tangent_is_refused_by_name(add):
             torch.func.jvp(function, (a,), (t,))
 
 
+@pytest.fixture
+def shift(graph):
+    x, by = graph.input("x", "f32", ["n"]), graph.input("by", "f32", ["n"])
+    kiln.ops.copy_(x, x + by)
+    graph.output(by * 2.0, "twice")
+    return kiln.compile(graph)
+
+
+def test_tensors_that_a_run_writes_count_it_as_torch_does(add, shift):
+    a, x, out = torch.ones(3), torch.zeros(3), torch.zeros(3)
+    for runs in range(1, 5):
+        assert add(a, a, out=out) is out and out._version == runs
+        shift(x, a)
+        assert x.tolist() == [runs] * 3 and (x._version, a._version) == (runs, 0)
+    call = shift.bind(x=x, by=a, twice=out)
+    for runs in range(5, 9):
+        assert call() is out and (out._version, x._version, a._version) == (runs, runs, 0)
+    call.start()
+    call.wait()
+    assert (out._version, x._version, a._version) == (9, 9, 0)
+    view = torch.zeros(6)
+    add(a, a, out=view[::2])
+    assert view._version == 1 and view[::2].tolist() == [2, 2, 2]
+    with torch.inference_mode():
+        add(a, a, out=torch.zeros(3))  # which counts nothing
+
+
+def test_a_gradient_of_what_a_run_wrote_over_is_refused(add, shift):
+    w, a = torch.nn.Parameter(torch.ones(3)), torch.ones(3)
+    for write in (lambda x: add(a, a, out=x), lambda x: shift(x, a)):
+        saved = torch.ones(3)
+        loss = (w * saved).sum()
+        with torch.no_grad():
+            write(saved)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+
+
 def test_results_of_calls_alike_are_kept_apart(add):
     given = [(torch.full((n,), float(i)), torch.ones(n)) for n in (3, 3, 3, 3, 5, 5, 5, 5) for i in range(3)]
     results = [add(a, b) for a, b in given]
