@@ -271,3 +271,24 @@ def test_a_tangent_is_computed_or_refused_and_never_lost():
                 assert "a tangent of forward-mode differentiation" in str(error)
             else:
                 assert made is not None
+
+
+def test_threads_are_those_that_torch_had_when_the_context_was_made():
+    before = torch.get_num_threads()
+    run = torch.compile(lambda x: x * 2, backend=kiln.torch.backend)
+
+    def threads_of_a_call():
+        assert run(torch.ones(2)).tolist() == [2, 2]
+        return kiln.default_context().report()["threads"]
+    try:
+        kiln.set_default_context(None)
+        torch.set_num_threads(3)
+        assert threads_of_a_call() == 3
+        torch.set_num_threads(2)
+        assert threads_of_a_call() == 3
+        kiln.set_default_context(None)
+        torch.compiler.reset()
+        assert threads_of_a_call() == 2
+    finally:
+        torch.set_num_threads(before)
+        kiln.set_default_context(None)
