@@ -11,6 +11,13 @@
 
 namespace kiln {
 
+// What may end a run inside of a kernel: once it is cancelled, no chunk of tasks is begun, and what a run's `ended`
+// says is told. `asks`: parts of a chunk ask the host, too, whose error is told.
+struct Watching {
+  LoopWatch *watch = nullptr;
+  bool asks = false;
+};
+
 class HostSteps {
  public:
   // `kernels`: the entries, by the artifact's numbers of kernels. `steps` and `numbers` are of `plan` and `sizes`,
@@ -21,12 +28,6 @@ class HostSteps {
   ReadySteps &ready() { return ready_; }
   // Scratch for every worker, once the steps are resolved. code out_of_memory.
   Status place_scratch();
-  // What may end a run inside of a kernel: once it is cancelled, no chunk of tasks is begun, and what `ended` says is
-  // told. `asks`: parts of a chunk ask the host, too, whose error is told.
-  struct Watching {
-    LoopWatch *watch = nullptr;
-    bool asks = false;
-  };
   // Runs all steps: launches and copies here, of the others it calls run_other with the step's number and where to note
   // what a kernel found. That (an index out of range) is told after the last step, what else fails at once. After each
   // step it calls ended with its number, whose error ends the run.

@@ -37,8 +37,8 @@ def _refused_tensor(torch: Any, kind: type) -> str:
 
 def is_dual(tensor: Any) -> bool:
     """Whether a tensor of torch's has a tangent of forward-mode differentiation."""
-    from torch.autograd import forward_ad
-    return forward_ad.unpack_dual(tensor).tangent is not None
+    torch: Any = sys.modules["torch"]
+    return torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def why_not(array: Any, error: BaseException) -> str:
