@@ -74,7 +74,8 @@ def timer(work: str | Callable[[], Any], **names: Any) -> timeit.Timer:
 def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float = 0.005) -> dict[str, list[float]]:
     """Seconds of each, a number a round: they take turns, so that what disturbs the machine disturbs all alike.
 
-    Each turn lasts about `seconds`, after a run that is not counted: of caches, and of threads that went to sleep.
+    Each turn lasts about `seconds`, after an eighth of it that is not counted: caches, threads that went to sleep, and
+    those of whose turn it was before, which may wait awake for a while.
     """
     counts: dict[str, int] = {}
     times: dict[str, list[float]] = {name: [] for name in timers}
@@ -83,7 +84,7 @@ def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float =
         counts[name] = 1 if effort.brief else max(1, round(seconds / (min(each.repeat(3, 3)) / 3)))
     for turn in range(effort.rounds(rounds)):
         for name in timers if turn % 2 else reversed(list(timers)):
-            timers[name].timeit(1)
+            timers[name].timeit(max(1, counts[name] // 8))
             times[name].append(timers[name].timeit(counts[name]) / counts[name])
     return times
 

@@ -20,6 +20,7 @@ from typing import Any
 import calls  # noqa: F401
 import captures  # noqa: F401
 import compiles  # noqa: F401
+import kernels  # noqa: F401
 import runs  # noqa: F401
 import starts  # noqa: F401
 from figure import Row, effort, figures

@@ -232,6 +232,12 @@ int64_t k_step(const Contract &contract, const Schedule &schedule) {
   return int64_t{contract.group} * (schedule.products == Schedule::Products::tiles ? 16 : 1);
 }
 
+int64_t group_of_rows(const Contract &contract, const Schedule &schedule, bool along_k) {
+  const int64_t step = k_step(contract, schedule);
+  const bool whole = size_of(contract.a_type()) * schedule.lanes() == schedule.vector_bytes;
+  return along_k && whole && step == 1 && schedule.lanes() > 4 ? schedule.lanes() : step;
+}
+
 size_t end_of_blocks(const Kernel &kernel, size_t first) {
   size_t end = first + 1;
   if (!kernel.stages[first].in_blocks()) return end;
@@ -275,7 +281,7 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
     const Contract &c = *kernel.stages.front().contract;
     auto up = [](int64_t v, int64_t to) { return (v + to - 1) / to * to; };
     const int64_t mc = up(s.tiles[s.tiles.size() - 2], s.mr), nc = up(s.tiles.back(), s.nr);
-    layout.a_panel = area(mc * s.kc * size_of(c.a_type()));
+    layout.a_panel = area(mc * up(s.kc, s.lanes()) * size_of(c.a_type()));
     if (c.panel == 0) layout.b_panel = area(int64_t{s.kc} * s.nr * size_of(c.b_type()));
     layout.c_tile = area(mc * nc * size_of(c.accumulator));
   }

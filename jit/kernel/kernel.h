@@ -300,6 +300,9 @@ Expr reduced_points(const Stage &stage);
 bool is_tiled_contraction(const Kernel &kernel);
 // How many k a step of its microkernel takes, which stand together in a row of a's panels: a group, or a tile's 16.
 int64_t k_step(const Contract &contract, const Schedule &schedule);
+// How many elements of a row of a stand together in its panels: where memory runs along k, a vector of them is copied
+// as it is; else a step's.
+int64_t group_of_rows(const Contract &contract, const Schedule &schedule, bool along_k);
 // The end of the stages that run together with stage `first`, block after block; without a block axis: first + 1.
 size_t end_of_blocks(const Kernel &kernel, size_t first);
 
@@ -315,8 +318,9 @@ std::vector<InPlace> in_place(const Kernel &kernel);
 // Scratch of one running task, as the emitter lays it out and the executor allocates it. Each area is 64-byte aligned.
 struct ScratchLayout {
   std::vector<Expr> row_local;    // byte offset of each row_local buffer, in the order of Kernel::buffers
-  Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc][mr], packed B panel [kc][nr]
-                                  // (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to nr]
+  Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc, whole vectors][mr], packed B panel
+                                  // [kc][nr] (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to
+                                  // nr]
   Expr partials;                  // of sums at points_side_by_side(): [carrier][set][partial][point]
   Expr waiting;  // sums of chunks: [carrier][waiting_in_scratch()][point], a point alone unless lanes are points
   Expr size_bytes;

@@ -46,6 +46,7 @@ class ContractionEmitter {
         a_element_(memory_type_of(state, contract_.a_type())),
         b_element_(memory_type_of(state, contract_.b_type())),
         k_step_(kernel::k_step(contract_, schedule_)),
+        a_group_(kernel::group_of_rows(contract_, schedule_, walks(a_body_, state.kernel.parallel.size()))),
         products_(state, contract_, lanes_),
         k_(stage_range(state, stage_.axes.front(), point)),
         one_block_(k_.count && *k_.count <= schedule_.kc),
@@ -70,7 +71,7 @@ class ContractionEmitter {
     // At least once, so that the epilogue runs where k is empty.
     llvm::Value *end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, k_.end, integer(1));
     emit_loop(state_, {integer(0), end, k_.count}, schedule_.kc,
-              [&](llvm::Value *begin) { emit_block(block_at(begin)); });
+              [&](llvm::Value *begin) { emit_block(piece_at(begin, k_, schedule_.kc)); });
   }
 
   static int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
@@ -84,12 +85,11 @@ class ContractionEmitter {
   void store(llvm::Value *value, llvm::Value *to) { b_.CreateAlignedStore(value, to, alignment()); }
   llvm::Align alignment() const { return llvm::Align(size_of(contract_.accumulator)); }
 
-  // [begin, begin + kc) of k, or what is left.
-  Range block_at(llvm::Value *begin) {
-    const int64_t kc = schedule_.kc;
-    llvm::Value *end = b_.CreateNSWAdd(begin, integer(kc));
-    if (k_.count && *k_.count % kc == 0) return {begin, end, kc};
-    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, k_.end)};
+  // [begin, begin + size), or what is left of `whole`.
+  Range piece_at(llvm::Value *begin, const Range &whole, int64_t size) {
+    llvm::Value *end = b_.CreateNSWAdd(begin, integer(size));
+    if (whole.count && *whole.count % size == 0) return {begin, end, size};
+    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, whole.end)};
   }
   // [j, j + nr) of n, or what is left.
   Range columns_at(llvm::Value *j) {
@@ -110,7 +110,8 @@ class ContractionEmitter {
 
   void emit_block(const Range &k) {
     const auto step = static_cast<unsigned>(k_step_);
-    const PanelSource a{a_body_, m_axis_, contract_.a_type(), schedule_.mr, step, step, products_.above_by_128()};
+    const auto a_group = static_cast<unsigned>(a_group_);
+    const PanelSource a{a_body_, m_axis_, contract_.a_type(), schedule_.mr, a_group, step, products_.above_by_128()};
     const PanelSource b{b_body_, m_axis_ + 1, contract_.b_type(), schedule_.nr, contract_.group, step};
     emit_loop(state_, m_, schedule_.mr,
               [&](llvm::Value *i) { emit_panel(state_, a, point_, {i, m_.end}, k, a_panel_of(i)); });
@@ -130,7 +131,8 @@ class ContractionEmitter {
   }
 
   llvm::Value *a_panel_of(llvm::Value *i) {
-    return b_.CreateGEP(a_element_, a_panels_, b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(schedule_.kc)));
+    const int64_t depth = round_up(schedule_.kc, a_group_);
+    return b_.CreateGEP(a_element_, a_panels_, b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(depth)));
   }
 
   bool is_packed() const { return contract_.panel != 0; }
@@ -184,7 +186,7 @@ class ContractionEmitter {
     const auto thin = [&] {
       emit_loop(state_, {integer(0), left}, few, [&](llvm::Value *row) {
         emit_microkernel(few, b_.CreateNSWAdd(i, row), j, k,
-                         b_.CreateGEP(a_element_, a_panel_of(i), b_.CreateNSWMul(row, integer(k_step_))), columns);
+                         b_.CreateGEP(a_element_, a_panel_of(i), b_.CreateNSWMul(row, integer(a_group_))), columns);
       });
     };
     emit_if_else(state_, b_.CreateICmpSGT(left, integer(mr - few)), all_rows, thin);
@@ -202,6 +204,25 @@ class ContractionEmitter {
     emit_tile_products(state_, contract_, block, depth_of(k));
   }
 
+  // Goes through the steps of a block with the panel's rows at each; the next row is a_group_ elements behind.
+  template <class Fn>
+  Values over_steps(const Range &depth, llvm::Value *a_rows, const Values &sums, Fn body) {
+    const auto rows_at = [&](llvm::Value *step) {
+      return b_.CreateGEP(a_element_, a_rows, b_.CreateNSWMul(step, integer(schedule_.mr * k_step_)));
+    };
+    if (a_group_ == k_step_) {
+      return emit_loop(state_, depth, 1, sums,
+                       [&](llvm::Value *step, const Values &carried) { return body(step, rows_at(step), carried); });
+    }
+    return emit_loop(state_, depth, a_group_, sums, [&](llvm::Value *first, const Values &before) {
+      llvm::Value *group = rows_at(first);
+      return emit_loop(state_, piece_at(first, depth, a_group_), 1, before,
+                       [&](llvm::Value *step, const Values &carried) {
+                         return body(step, b_.CreateGEP(a_element_, group, b_.CreateNSWSub(step, first)), carried);
+                       });
+    });
+  }
+
   // c_tile[i.., j..] += rows x columns, a sum of its own. `a_rows` has mr groups for each step, of which the first
   // `rows` are used.
   void emit_microkernel(int64_t rows, llvm::Value *i, llvm::Value *j, const Range &k, llvm::Value *a_rows,
@@ -217,15 +238,14 @@ class ContractionEmitter {
     for (size_t sum = 0; sum < static_cast<size_t>(rows * vectors); ++sum)
       sums.push_back(first_sums_[sum % static_cast<size_t>(vectors)]);
 
-    sums = emit_loop(state_, depth_of(k), 1, sums, [&](llvm::Value *step, const Values &carried) {
+    sums = over_steps(depth_of(k), a_rows, sums, [&](llvm::Value *step, llvm::Value *a_column, const Values &carried) {
       llvm::Value *line = line_of(columns, step);
-      llvm::Value *a_column = b_.CreateGEP(a_element_, a_rows, b_.CreateNSWMul(step, integer(schedule_.mr * k_step_)));
       llvm::SmallVector<Values, 4> b_vectors;
       Values next;
       for (size_t v = 0; v < static_cast<size_t>(vectors); ++v) b_vectors.push_back(vector_of(line, v));
       prefetch(line);
       for (int64_t r = 0; r < rows; ++r) {
-        const Values a = products_.row(b_.CreateGEP(a_element_, a_column, integer(r * k_step_)));
+        const Values a = products_.row(b_.CreateGEP(a_element_, a_column, integer(r * a_group_)));
         for (const Values &b : b_vectors) next.push_back(products_.multiply_add(a, b, carried[next.size()]));
       }
       return next;
@@ -304,6 +324,7 @@ class ContractionEmitter {
   const kernel::Body a_body_, b_body_;  // of what panels hold
   llvm::Type *a_element_, *b_element_;
   const int64_t k_step_;
+  const int64_t a_group_;  // elements of a row that stand together in a panel: a step's, or a line of memory's
   Products products_;
   Values first_sums_;
   const Range k_;

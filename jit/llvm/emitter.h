@@ -59,6 +59,14 @@ struct Point {
   llvm::Value *whole = nullptr;     // i1: whether all lanes of `active` exist; null: some do not
   // Lane 0 of the vector axis is a multiple of this; it shows that i // 16 is uniform over 16 lanes, say.
   int64_t alignment = 1;
+  // Active lanes stand in one row of a flattened axis: in [row_begin, row_begin + row_length), where it begins at a
+  // multiple of its length; so i / row_length is uniform. Null: not known.
+  llvm::Value *row_begin = nullptr;
+  int64_t row_length = 0;
+  // An axis that two loops go along: it is period * turn + place. -1: none.
+  int split_axis = -1;
+  int64_t period = 1;
+  llvm::Value *turn = nullptr, *place = nullptr;  // i64
   // The axis that the innermost loop goes along, where that is not the vector axis; -1: it is.
   int stepping = -1;
   // How many values a row_local element has (Schedule::Vector::parallel).

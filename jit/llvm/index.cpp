@@ -1,7 +1,7 @@
 // Index expressions over the lanes of a point.
 //
 // An expression is kept as base + stride * lane as long as it is one: then an access is a broadcast (stride 0), a
-// vector load (stride 1) or strided. i // c and i % c stay so where the lanes cannot cross a multiple of c. What is
+// vector load (stride 1) or strided. i // c and i % c stay so where active lanes do not cross a multiple of c. What is
 // left becomes a vector of i64, whose floor divisions run in floating point: vectors have no integer division.
 #include <bit>
 
@@ -99,7 +99,13 @@ class IndexEmitter {
 
   LaneIndex divide(const Expr &e, bool remainder) {
     const Expr &dividend = e.operands()[0], &divisor = e.operands()[1];
+    if (const std::optional<LaneIndex> known = of_split(dividend, divisor, remainder)) return *known;
     const LaneIndex x = emit(dividend), y = emit(divisor);
+    if (in_row(dividend, divisor)) {
+      llvm::Value *quotient = b_.CreateUDiv(point_.row_begin, y.base);
+      if (!remainder) return {quotient};
+      return {b_.CreateNSWSub(x.base, b_.CreateNSWMul(quotient, y.base)), x.stride};
+    }
     const bool inside = x.contiguous() && divisor.is_integer() && divisor.integer() > 0 &&
                         divisor.integer() % point_.width == 0 && starts_block(dividend);
     if (y.uniform() && (x.uniform() || inside)) {
@@ -111,6 +117,32 @@ class IndexEmitter {
     llvm::Value *n = lanes(x), *d = lanes(y);
     llvm::Value *quotient = is_small(dividend, divisor) ? small_quotient(n, divisor.integer()) : lane_quotient(n, d);
     return general(remainder ? b_.CreateNSWSub(n, b_.CreateNSWMul(quotient, d)) : quotient);
+  }
+
+  // Of period * turn + place by what divides the period: then the loop over turns need not divide.
+  std::optional<LaneIndex> of_split(const Expr &dividend, const Expr &divisor, bool remainder) {
+    const auto divides = [&](int64_t d) { return d > 0 && point_.period % d == 0; };
+    const auto is_split = [&](const Expr &e) {
+      return e.kind() == Expr::Kind::axis && static_cast<int>(e.id()) == point_.split_axis;
+    };
+    if (point_.split_axis < 0 || !divisor.is_integer() || !divides(divisor.integer())) return std::nullopt;
+    const int64_t d = divisor.integer();
+    if (is_split(dividend) && remainder) return LaneIndex{b_.CreateURem(point_.place, integer(d))};
+    if (is_split(dividend)) {
+      llvm::Value *turns = b_.CreateNSWMul(point_.turn, integer(point_.period / d));
+      return LaneIndex{b_.CreateNSWAdd(turns, b_.CreateUDiv(point_.place, integer(d)))};
+    }
+    if (!remainder || dividend.kind() != Expr::Kind::floor_div || !is_split(dividend.operands()[0]))
+      return std::nullopt;
+    const Expr &inner = dividend.operands()[1];
+    if (!inner.is_integer() || inner.integer() > point_.period || !divides(inner.integer() * d)) return std::nullopt;
+    return LaneIndex{b_.CreateURem(b_.CreateUDiv(point_.place, integer(inner.integer())), integer(d))};
+  }
+
+  bool in_row(const Expr &dividend, const Expr &divisor) const {
+    return point_.row_begin && dividend.kind() == Expr::Kind::axis &&
+           static_cast<int>(dividend.id()) == point_.vector_axis && divisor.is_integer() && divisor.integer() > 0 &&
+           divisor.integer() % point_.row_length == 0;
   }
 
   // Whether a contiguous dividend is a multiple of the width in lane 0: the vector axis, plus multiples of the width.

@@ -1,11 +1,15 @@
 // Packing runs along whichever axis memory does: along k, `lanes` steps of a few rows at a time, transposed in
 // registers; or along the panel's rows, which then are copied. What is moved are words: the elements of one group.
+// Where the panel's rows are made of several axes (a convolution's pixels), memory runs along the last of them.
 #include "jit/llvm/panel.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 #include <numeric>
+
+#include "jit/kernel/body.h"
 
 namespace kiln::codegen {
 namespace {
@@ -29,7 +33,7 @@ class PanelEmitter {
   void emit() {
     if (source_.group > widest_word)
       row_by_row();
-    else if (walks(k_axis_))
+    else if (walks(source_.body, k_axis_))
       along_k();
     else
       along_rows();
@@ -41,15 +45,6 @@ class PanelEmitter {
 
   llvm::Value *integer(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
   llvm::Align alignment() const { return llvm::Align(size_of(source_.type)); }
-
-  // Whether memory runs along `axis`.
-  bool walks(size_t axis) const {
-    return std::ranges::any_of(source_.body.values, [&](const kernel::Value &value) {
-      if (value.op != kernel::Core::load) return false;
-      const std::optional<Expr> step = value.access.index[0].coefficient(static_cast<uint32_t>(axis));
-      return step && step->is(1);
-    });
-  }
 
   // Where the word of a row stands that begins with k.
   llvm::Value *slot(llvm::Value *k, llvm::Value *row) {
@@ -226,12 +221,130 @@ class PanelEmitter {
               [&](llvm::Value *i) { store(llvm::Constant::getNullValue(type), b_.CreateGEP(word_, target_, i)); });
   }
 
+  // A piece of a flattened axis that stands in few rows of it is as many pieces of memory; else it would be gathered.
   void copy_pieces(const std::vector<Point> &pieces) {
-    emit_loop(state_, k_, source_.group, [&](llvm::Value *k) {
-      for (const Point &piece : pieces) {
-        llvm::Value *row = b_.CreateNSWSub(piece.axes[source_.axis], along_.begin);
-        store_piece(word_at(piece, k), slot(k, row));
+    const unsigned width = pieces.front().width;
+    const int64_t length = row_length();
+    const bool is_masked = state_.features.has_masked(size_of(source_.type), width);
+    if (length == 0 || width == 1 || source_.group > 1 || !is_masked || rows_of(width, length) > most_rows) {
+      std::vector<std::vector<Point>> whole;
+      for (const Point &piece : pieces) whole.push_back({piece});
+      return copy(whole);
+    }
+    const auto in_rows = [&](int64_t count) {
+      std::vector<std::vector<Point>> parts;
+      for (const Point &piece : pieces) parts.push_back(divided(piece, length, count));
+      copy(parts);
+    };
+    if (length < width) return in_rows(rows_of(width, length));
+    llvm::Value *in_one = b_.getTrue();
+    for (const Point &piece : pieces) {
+      llvm::Value *column = b_.CreateURem(piece.axes[source_.axis], integer(length));
+      in_one = b_.CreateAnd(in_one, b_.CreateICmpULE(column, integer(length - width)));
+    }
+    emit_if_else(state_, in_one, [&] { in_rows(1); }, [&] { in_rows(rows_of(width, length)); });
+  }
+
+  static constexpr int64_t most_rows = 4;
+  // The most rows of `length` that a piece stands in, wherever it begins.
+  static int64_t rows_of(int64_t width, int64_t length) { return (width - 2) / length + 2; }
+
+  // By which numbers the body's index expressions divide `axis`, (axis // a) % b counting as a * b; empty: by none, or
+  // by what is no number.
+  std::vector<int64_t> divisors_of(size_t axis) const {
+    const auto is_axis = [&](const Expr &e) { return e.kind() == Expr::Kind::axis && e.id() == axis; };
+    const auto number = [](const Expr &e) { return e.is_integer() ? e.integer() : 0; };
+    kernel::Body body = source_.body;
+    std::vector<int64_t> divisors;
+    const std::function<void(const Expr &)> look = [&](const Expr &e) {
+      if (!e.depends_on_axis(static_cast<uint32_t>(axis))) return;
+      if (e.kind() == Expr::Kind::floor_div || e.kind() == Expr::Kind::mod) {
+        const Expr &dividend = e.operands()[0], &divisor = e.operands()[1];
+        if (is_axis(dividend)) divisors.push_back(number(divisor));
+        if (e.kind() == Expr::Kind::mod && dividend.kind() == Expr::Kind::floor_div && is_axis(dividend.operands()[0]))
+          divisors.push_back(number(dividend.operands()[1]) * number(divisor));
       }
+      if (e.kind() != Expr::Kind::axis)
+        for (const Expr &operand : e.operands()) look(operand);
+    };
+    kernel::for_each_expr(body, [&](Expr &e) { look(e); });
+    if (std::ranges::any_of(divisors, [](int64_t d) { return d <= 0; })) return {};
+    return divisors;
+  }
+
+  // How long rows are that the panel's axis is made of; 0: of none.
+  int64_t row_length() const {
+    int64_t length = 0;
+    for (int64_t divisor : divisors_of(source_.axis)) length = std::gcd(length, divisor);
+    return length;
+  }
+
+  // After how many k their places (in a convolution's window) come again; 1: never, or after too many.
+  int64_t period() const {
+    constexpr int64_t most = 64;
+    int64_t period = 1;
+    const std::vector<int64_t> divisors = divisors_of(k_axis_);
+    for (int64_t divisor : divisors) period = std::max(period, divisor);
+    const bool fits = std::ranges::all_of(divisors, [&](int64_t divisor) { return period % divisor == 0; });
+    return fits && period <= most ? period : 1;
+  }
+
+  // The piece's lanes in each of `count` rows.
+  std::vector<Point> divided(const Point &piece, int64_t length, int64_t count) {
+    llvm::Value *first = piece.axes[source_.axis];
+    llvm::Value *row = b_.CreateNSWSub(first, b_.CreateURem(first, integer(length)));
+    llvm::SmallVector<llvm::Constant *, 16> iota;
+    for (unsigned lane = 0; lane < piece.width; ++lane) iota.push_back(b_.getInt64(lane));
+    llvm::Value *lanes = b_.CreateNSWAdd(splat(state_, first, piece.width), llvm::ConstantVector::get(iota));
+    std::vector<Point> parts;
+    for (int64_t r = 0; r < count; ++r) {
+      Point part = piece;
+      part.row_begin = b_.CreateNSWAdd(row, integer(r * length));
+      part.row_length = length;
+      if (count > 1) {
+        llvm::Value *column = b_.CreateSub(lanes, splat(state_, part.row_begin, piece.width));
+        llvm::Value *inside = b_.CreateICmpULT(column, splat(state_, integer(length), piece.width));
+        part.active = piece.active ? b_.CreateAnd(piece.active, inside) : inside;
+        part.whole = nullptr;
+      }
+      parts.push_back(std::move(part));
+    }
+    return parts;
+  }
+
+  // Of each piece its parts, whose active lanes are together all that it has.
+  void copy(const std::vector<std::vector<Point>> &pieces) {
+    const auto copy_at = [&](const std::function<void(Point &)> &at, llvm::Value *k) {
+      for (const std::vector<Point> &parts : pieces) {
+        llvm::Value *row = b_.CreateNSWSub(parts[0].axes[source_.axis], along_.begin), *words = nullptr;
+        for (Point part : parts) {
+          at(part);
+          llvm::Value *next = word_at(part, k);
+          words = words
+                      ? b_.CreateSelect(part.active, splat(state_, next, part.width), splat(state_, words, part.width))
+                      : next;
+        }
+        store_piece(words, slot(k, row));
+      }
+    };
+    const int64_t turns_of = source_.group == 1 ? period() : 1;
+    if (turns_of == 1) {
+      return emit_loop(state_, k_, source_.group, [&](llvm::Value *k) { copy_at([](Point &) {}, k); });
+    }
+    // What depends on the place alone is then told once for all turns.
+    emit_loop(state_, {integer(0), integer(turns_of)}, 1, [&](llvm::Value *place) {
+      const auto first_turn_from = [&](llvm::Value *k) {
+        return b_.CreateUDiv(b_.CreateNSWAdd(b_.CreateNSWSub(k, place), integer(turns_of - 1)), integer(turns_of));
+      };
+      emit_loop(state_, {first_turn_from(k_.begin), first_turn_from(k_.end)}, 1, [&](llvm::Value *turn) {
+        const auto at = [&](Point &part) {
+          part.split_axis = static_cast<int>(k_axis_);
+          part.period = turns_of;
+          part.turn = turn;
+          part.place = place;
+        };
+        copy_at(at, b_.CreateNSWAdd(b_.CreateNSWMul(turn, integer(turns_of)), place));
+      });
     });
   }
 
@@ -272,6 +385,14 @@ class PanelEmitter {
 };
 
 }  // namespace
+
+bool walks(const kernel::Body &body, size_t axis) {
+  return std::ranges::any_of(body.values, [&](const kernel::Value &value) {
+    if (value.op != kernel::Core::load) return false;
+    const std::optional<Expr> step = value.access.index[0].coefficient(static_cast<uint32_t>(axis));
+    return step && step->is(1);
+  });
+}
 
 void emit_panel(KernelState &state, const PanelSource &source, const Point &point, const Range &along, const Range &k,
                 llvm::Value *target) {

@@ -16,6 +16,9 @@ struct PanelSource {
   bool above_by_128 = false;  // bytes are stored as what is greater by 128, without a sign
 };
 
+// Whether memory runs along `axis` where the body reads it.
+bool walks(const kernel::Body &body, size_t axis);
+
 // Writes the panel that begins at `along.begin`: with k and i counted from k.begin and along.begin, element (k, i) is
 // target[(k / group * rows + i) * group + k % group]. Indices from along.end on are not evaluated; what stands for them
 // in the panel is not defined.

@@ -1,5 +1,8 @@
 // Reductions whose lanes are points of the parallel axes. Sums are in the order that they have along vectors
-// (kernel.h): what would be the lanes and sets of vectors there lies in scratch here, a vector of points for each.
+// (kernel.h): what would be the lanes and sets of vectors there lies in scratch here, a vector of points for each. The
+// few points of a window are written out one by one, and their sums stay in registers.
+#include <algorithm>
+
 #include "jit/llvm/emitter.h"
 
 namespace kiln::codegen {
@@ -25,6 +28,7 @@ class PartialSums {
     if (points_.is_integer() && !until) all.count = points_.integer();
     if (has_sets()) blocks_end_ = b_.CreateAnd(all.end, integer(-count_));
     return emit_chunks(state_, stage_, all, point_.width, [&](const Range &part) {
+      if (is_window()) return sum_of_window();
       if (!is_once_each()) {
         emit_loop(state_, {integer(0), integer(count_), count_}, 1,
                   [&](llvm::Value *number) { partials_.store(number, identities()); });
@@ -42,6 +46,35 @@ class PartialSums {
   bool has_sets() const { return count_ > lanes_; }
   bool is_once_each() const {  // a partial for each point
     return points_.is_integer() && points_.integer() <= count_ && !stage_.carriers.until;
+  }
+
+  // Few points, whose number is known, of a short body.
+  bool is_window() const {
+    constexpr int64_t most_points = 32;
+    constexpr size_t most_values = 512;
+    const auto is_known = [](const kernel::Axis &axis) { return axis.extent.is_integer(); };
+    return !in_chunks_ && !has_sets() && !stage_.carriers.until && points_.is_integer() && points_.integer() > 0 &&
+           points_.integer() <= most_points && std::ranges::all_of(stage_.axes, is_known) &&
+           static_cast<size_t>(points_.integer()) * stage_.body.values.size() <= most_values;
+  }
+  Values sum_of_window() {
+    window_.assign(static_cast<size_t>(count_), {});
+    for (int64_t number = 0; number < points_.integer(); ++number) {
+      Point inside = point_;
+      int64_t rest = number;
+      for (size_t n = stage_.axes.size(); n-- > 0;) {
+        if (stage_.axes[n].role != kernel::Axis::Role::reduce) continue;
+        const int64_t extent = stage_.axes[n].extent.integer();
+        inside.set_axis(state_.kernel.parallel.size() + n, integer(rest % extent));
+        rest /= extent;
+      }
+      Values &sum = window_[static_cast<size_t>(number % lanes_)];
+      sum = combine(sum.empty() ? identities() : sum, emit_body(state_, stage_.body, inside));
+    }
+    return combined(0, 1);
+  }
+  Values partial(int64_t number) {
+    return window_.empty() ? partials_.load(integer(number)) : window_[static_cast<size_t>(number)];
   }
 
   // `before`: the number of points of the axes outside axis n; `part`: which of those of the axes from n on.
@@ -102,7 +135,7 @@ class PartialSums {
   Values combined(int64_t first, int64_t step) {
     const int64_t end = has_sets() ? lanes_ : is_once_each() ? points_.integer() : count_;
     if (first >= end) return {};
-    if (first + step >= end) return partials_.load(integer(first));
+    if (first + step >= end) return partial(first);
     const Values low = combined(first, 2 * step), high = combined(first + step, 2 * step);
     return combine(low, high);
   }
@@ -121,6 +154,7 @@ class PartialSums {
   const Expr points_;
   const bool in_chunks_;  // then axes run over parts of them
   const CarriersInScratch partials_;
+  std::vector<Values> window_;         // in place of `partials_`
   llvm::Value *blocks_end_ = nullptr;  // the points before it fill all sets
 };
 
