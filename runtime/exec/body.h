@@ -54,7 +54,8 @@ class Body {
   void make_all_nested();
   Status run_control(size_t step);  // a call, branch, loop, scan or resolve
   Body &nested_body(size_t step);   // that a call runs
-  bool is_named() const;            // by the step that calls it: its errors there tell that step's node
+  bool is_outermost() const { return !caller_; }
+  bool is_named() const;  // by the step that calls it: its errors there tell that step's node
 
   const PlanPart part_;
   const Signature &signature_;

@@ -21,6 +21,7 @@ namespace kiln {
 // Tells about every 50 ms of a run's loops, however long their turns are. One run at a time.
 class LoopWatch {
  public:
+  using Clock = std::chrono::steady_clock;
   explicit LoopWatch(TellHost tell) : tell_(std::move(tell)) {}
 
   const TellHost &tell() const { return tell_; }
@@ -68,8 +69,10 @@ class LoopWatch {
     const std::string text = times_.text_of_last();
     return tell_(Event::step, text) ? error(Code::cancelled, "the host cancelled the run after ", text) : Status();
   }
-  // After each step of a run whose steps are not timed. Code cancelled when the host has said so.
-  Status after(size_t step) const {
+  // After each step of a run whose steps are not timed. Code cancelled when the host has said so. Who waits for a run
+  // on another thread is told of those of the outermost plan, too.
+  Status after(size_t step, bool is_outermost) {
+    if (is_outermost && !is_here_ && is_due(Clock::now())) (void)leave(str_cat("step ", step));
     return is_cancelled() ? error(Code::cancelled, "the host cancelled the run after step ", step) : Status();
   }
   // After each turn of each loop. Code cancelled when the host says so.
@@ -87,7 +90,6 @@ class LoopWatch {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   static std::string loop(std::string_view node) {
     return node.empty() ? "a pass's loop" : str_cat("loop '", node, "'");
   }

@@ -411,7 +411,8 @@ KILN_EXPORT kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, u
  * run on the same stream, which comes after it (on the CPU, with other sizes or outputs that are Kiln's kiln_call_run
  * first waits for the one before); kiln_call_slot; kiln_call_clone; kiln_call_destroy, which waits. All others, and a
  * run on another stream, are KILN_BUSY. On the CPU one thread of the context makes runs in flight, one by one; who
- * waits for one that it has not begun makes it. Preparing parameters, and on a GPU what the host must know to go on
+ * waits for one that it has not begun makes it. Who waits, or polls, is told by KILN_EVENT_LOOP about every 50 ms where
+ * such a run is, after "step 3" of its plan or in a turn of a loop, and may end it there. Preparing parameters, and on a GPU what the host must know to go on
  * (conditions, loops, sizes that a run tells), is done before kiln_call_run returns. docs/streams.md. */
 KILN_EXPORT kiln_error *kiln_call_wait(kiln_call *call);
 /* The same without waiting: *out_done is 1 when no run is in flight any more, and what they came to is told (an error

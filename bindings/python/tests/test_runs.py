@@ -365,7 +365,7 @@ ended(lambda: [program(x) for _ in range(20)])""")
 
 LONG = '''
 import numpy as np
-n = 40_000_000
+n = 20_000_000
 x = np.random.default_rng(0).integers(0, n, n, np.int64)
 def program_of(op):
     return kiln.compile(compiled(op, ("i64", ["n"])))
@@ -398,7 +398,7 @@ assert call(few).tolist() == sorted(few.tolist())""")
 def test_ctrl_c_ends_a_long_run_of_small_arrays():
     assert interrupted(LONG + """
 def made(n):
-    many = kiln.ops.expand(kiln.ops.reshape(n, shape=[1]), shape=[40_000_000])
+    many = kiln.ops.expand(kiln.ops.reshape(n, shape=[1]), shape=[20_000_000])
     return kiln.ops.sum(kiln.ops.sort(kiln.ops.remainder(kiln.ops.cumsum(many, dim=0), 1_000_003), dim=0)[0], dims=[0])
 program = kiln.compile(compiled(made, ("i64", [])))
 program(5)  # from which it is known that it is long
@@ -439,6 +439,25 @@ def test_events_go_to_logging_and_to_a_receiver_that_can_cancel(caplog, graph):
         with pytest.raises(kiln.Cancelled) as caught:
             context.compile(kiln.Graph.from_json(graph.to_json(), context))
         assert isinstance(caught.value.__cause__, LookupError)
+
+
+def test_a_receiver_of_events_can_end_a_long_run_between_its_steps():
+    told = []
+
+    def end(kind, text):
+        told.append((kind, text))
+        return kind == "loop"
+
+    with kiln.Context(cache="off", on_event=end) as context:
+        graph = kiln.Graph(context)
+        made = graph.input("x", "f32", [700, 700])
+        for _ in range(200):
+            made = kiln.ops.sin(made @ made)
+        graph.output(made)
+        program = kiln.compile(graph)
+        with pytest.raises(kiln.Cancelled, match="cancelled the run after step"):
+            program(np.zeros((700, 700), np.float32))
+    assert told[-1][0] == "loop" and told[-1][1].startswith("step ")
 
 
 @fast
