@@ -365,7 +365,7 @@ ended(lambda: [program(x) for _ in range(20)])""")
 
 LONG = '''
 import numpy as np
-n = 20_000_000
+n = 30_000_000
 x = np.random.default_rng(0).integers(0, n, n, np.int64)
 def program_of(op):
     return kiln.compile(compiled(op, ("i64", ["n"])))
@@ -398,7 +398,7 @@ assert call(few).tolist() == sorted(few.tolist())""")
 def test_ctrl_c_ends_a_long_run_of_small_arrays():
     assert interrupted(LONG + """
 def made(n):
-    many = kiln.ops.expand(kiln.ops.reshape(n, shape=[1]), shape=[20_000_000])
+    many = kiln.ops.expand(kiln.ops.reshape(n, shape=[1]), shape=[60_000_000])
     return kiln.ops.sum(kiln.ops.sort(kiln.ops.remainder(kiln.ops.cumsum(many, dim=0), 1_000_003), dim=0)[0], dims=[0])
 program = kiln.compile(compiled(made, ("i64", [])))
 program(5)  # from which it is known that it is long
