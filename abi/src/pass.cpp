@@ -126,8 +126,7 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   pass->run = [callbacks, &context](PassContext &running) -> Status {
     const Passing<kiln_pass_call> call(context, running);
     call->patterns = &callbacks->patterns;
-    if (callbacks->pass.run)
-      return call_back([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); }, running.threw);
+    if (callbacks->pass.run) return call_pass([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); });
     KILN_ASSIGN(running.rewrites, apply_patterns(*call.get()));
     running.done = true;
     return {};

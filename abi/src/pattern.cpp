@@ -44,7 +44,7 @@ Result<patterns::Pattern> read_one(const Checks &check, const kiln_pattern *give
 Result<std::vector<ValueId>> ask_pass(kiln_pass_call &call, size_t number, const patterns::Place &place) {
   Match match{.pattern = call.pass->pass->patterns->set.patterns()[number], .place = place, .by = {}};
   call.match = &match;
-  const Status status = call_back([&] { return call.patterns->rewrites[number](call.patterns->user, &call); });
+  const Status status = call_pass([&] { return call.patterns->rewrites[number](call.patterns->user, &call); });
   call.match = nullptr;
   if (call.pass->cancelled) return error(Code::cancelled, "the host cancelled the compile");
   KILN_TRY(status);

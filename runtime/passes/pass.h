@@ -60,7 +60,6 @@ struct PassContext {
   std::optional<Clock::time_point> ends_by = {};
   bool cancelled = false;                    // by the host, while the pass ran: whatever it returns
   bool took_too_long = false;                // likewise, by its budget
-  bool threw = false;                        // rather than failed
   std::vector<std::string> notes, warnings;  // of the pass, for the report
   std::vector<uint64_t> matches = {};        // of each of its patterns: places that were rewritten
 };

@@ -97,7 +97,7 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
     return refuse(str_cat("took longer than its budget of ", host->policy.budget_ms, " ms"));
   }
   if (!status.ok()) {
-    failed_by(context.threw ? "throw" : "error");
+    failed_by(status.code() == Code::exception ? "throw" : "error");
     return blame_failure(pass, where + "failed", status);
   }
   if (!context.done) {

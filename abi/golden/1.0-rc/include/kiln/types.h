@@ -67,6 +67,11 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_NO_DEVICE 14u
 #define KILN_OUT_OF_RANGE 15u
 #define KILN_INTERNAL 16u /* a bug of Kiln's */
+/* For kiln_error_create: what a callback threw (an exception of C++'s or Python's, a panic of Rust's), which its
+ * language caught before the host. The host then takes it as thrown: a pass's failure is "throw" (kiln_compile), and
+ * what fails by it, as by one that leaves a callback, is KILN_PLUGIN_FAILED. Seen as the code of such an error's cause.
+ */
+#define KILN_EXCEPTION 17u
 
 /* ---- element types */
 #define KILN_F64 1u
