@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(By, PassPolicy, testing::Values(failures[0]), [](const 
 TEST_P(PassPolicy, AnEarlyPassThatIsSkippedLeavesAGraphThatIsKeyedAsItIs) {
   for (const char *lookup : {"MISS", "HIT"}) {
     open("skip");
-    TestPass &pass = *passes.emplace_back(std::make_unique<TestPass>(throws, "early"));
+    TestPass &pass = *passes.emplace_back(std::make_unique<TestPass>(throws, "eager"));
     pass.pass.stage = KILN_STAGE_PRE_GRAD;
     pass.pass.timing = KILN_TIMING_EARLY;
     ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));

@@ -284,7 +284,7 @@ typedef struct kiln_pass {
   uint32_t timing; /* KILN_TIMING_*; 0: late with an identity; without: early in pre_grad, else the cache is bypassed */
   uint32_t flags;  /* KILN_PASS_* */
   uint32_t reserved0;
-  const char *name;
+  const char *name; /* without a label not "all", nor a stage's: these stand for others */
   uint64_t name_size;
   const char *version; /* part of the identity */
   uint64_t version_size;
