@@ -74,9 +74,9 @@ Status check_numbers(const Checks &check, const kiln_pass &pass) {
 // What is true of this run alone, or else what the compile answers.
 Result<const std::optional<AttrValue> *> ask(kiln_pass_call &call, std::string_view question) {
   const PassContext *pass = call.pass;
-  if (pass && (question == "compile.stage" || question == "compile.region")) {
+  if (pass && (question == question_of_stage || question == question_of_region)) {
     std::optional<AttrValue> &answer = call.own_answers.emplace_back();
-    if (question == "compile.stage") {
+    if (question == question_of_stage) {
       answer = std::string(name_of(pass->pass->stage));
     } else if (pass->region) {
       answer = *pass->region;
