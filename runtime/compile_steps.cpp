@@ -141,9 +141,8 @@ Status warn(Work &work, std::string text) {
 
 Result<Target> choose_target(const Work &work) {
   work.report.backend = work.options.backend;
-  if (const Result<const BackendInfo *> own = find_backend(work.options.backend); !own.ok())
-    if (!work.env.backends->find(work.options.backend))
-      return error(own.status().code(), own.status().message(), work.env.backends->known());
+  if (!work.env.backends->find(work.options.backend))
+    KILN_TRY(find_backend(work.options.backend, work.env.backends->names()).status());
   const BackendInfo *backend = &work.backend();
   KILN_ASSIGN(Target target, target_of(*backend, work.options.cpu, work.options.arch));
   if (!target.on_device() || !target.arch.empty()) return target;
