@@ -331,6 +331,7 @@ Bypass bypass_of(const Work &work, const Graph &graph, const PassPtrs &late) {
         return {reason, str_cat(reason, ", which strict mode needs of every backend: give it a UUID")};
       }
   if (!work.options.dump.empty()) return {"dump"};
+  if (!work.options.report_html.empty()) return {"report_html"};
   if (!work.cache()) {
     const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
     const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);

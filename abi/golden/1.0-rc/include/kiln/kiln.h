@@ -91,6 +91,9 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - compile_threads i64 = 0: 0: one per usable core
  * - dump text = "": a folder, in which the compile makes one with what each pass made of the graph (docs/seeing.md). It
  *   does not ask the cache for the graph: BYPASS, "dump". KILN_IO: it cannot be written
+ * - report_html text = "": a file that becomes one page which shows all of the compile, offline (docs/seeing.md), and
+ * how a lookup ends now, which is tried first. Else the compile does not ask the cache for the graph: BYPASS,
+ *   "report_html". KILN_IO: it cannot be written
  * - region.NAME.OPTION, region.NAME.forward.OPTION, region.NAME.backward.OPTION: fuse, rounding, backend and
  *   backend.OPTION of one region; backend.NAME.OPTION: of a registered backend
  *
