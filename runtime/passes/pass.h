@@ -67,7 +67,8 @@ struct PassContext {
 // The patterns of a pass, and the texts that they were read from.
 struct PassPatterns {
   patterns::PatternSet set;
-  Digest digest;
+  std::vector<std::string> texts;  // as they were declared
+  Digest digest;                   // of these
 };
 
 // What a pass adds to the key by itself, or why nothing that it makes can have one (empty: it can).

@@ -194,8 +194,8 @@ KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path
 /* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "identity"
  * (of the file, of what it links and of the files that it added: what all with a UUID is keyed by), "links" (in turn,
  * too, but for the system's C and C++ libraries): [{"name", "path", "identity" ("build id ...", or "digest ..." where a
- * library has none)}], "files": [{"path", "digest"}], "passes", "ops", "functions", "fallbacks" (none),
- * "backends"}, as in kiln_context_report. */
+ * library has none)}], "files": [{"path", "digest"}], "passes" (of those with patterns also "patterns",
+ * as they were declared), "ops", "functions", "fallbacks" (none), "backends"}, as in kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
 /* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint.
  * Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the context owns pass->user; *out_id
