@@ -212,6 +212,14 @@ kiln_error *kiln_call_poll(kiln_call *call, uint32_t *out_done) {
   });
 }
 
+kiln_error *kiln_call_cancel(kiln_call *call) {
+  return entry(__func__, [&](const Checks &check) -> Status {
+    KILN_TRY(check.handle(call, "call"));
+    call->call->cancel();
+    return {};
+  });
+}
+
 kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer, uint64_t capacity,
                            uint64_t *out_rank) {
   return entry(__func__, [&](const Checks &check) -> Status {

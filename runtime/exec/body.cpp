@@ -177,13 +177,13 @@ Status Body::loop(size_t step) {
   std::span<void *const> now = results, next = spare;
   for (int64_t turns = 0; turns != most; std::swap(now, next)) {
     go_on.set_inputs(now);
-    KILN_TRY(first_of(failed, go_on.body->run(), watch_));
+    KILN_TRY(run_turn(go_on, step, turns + 1, failed));
     KILN_ASSIGN(const bool goes_on, is_true(more));
     if (!goes_on) break;
     turn.set_inputs(now);
     turn.set_outputs(next);
-    KILN_TRY(first_of(failed, turn.body->run(), watch_));
-    KILN_TRY(watch_.turned(part_.plan.steps[step].node.name, ++turns));
+    KILN_TRY(run_turn(turn, step, ++turns, failed));
+    KILN_TRY(watch_.turned(part_.plan.steps[step].node.name, turns));
   }
   if (now.data() != results.data()) KILN_TRY(copy_all(now, results));
   return failed;
@@ -213,10 +213,16 @@ Status Body::scan(size_t step) {
     for (uint32_t i = 0; i < carried; ++i) turn.body->set_array(inputs + i, next[i]);
     step_through(carried, carried + how.sequences, at);
     step_through(inputs + carried, slots, at);
-    KILN_TRY(first_of(failed, turn.body->run(), watch_));
+    KILN_TRY(run_turn(turn, step, n + 1, failed));
     KILN_TRY(watch_.turned(part_.plan.steps[step].node.name, n + 1));
   }
   return failed;
+}
+
+Status Body::run_turn(const Nested &n, size_t step, int64_t turn, Status &failed) {
+  Status status = first_of(failed, n.body->run(), watch_);
+  if (status.ok() || !watch_.is_cancelled()) return status;
+  return LoopWatch::ended_in(part_.plan.steps[step].node.name, turn);
 }
 
 }  // namespace kiln

@@ -71,6 +71,7 @@ class Body {
   Status named(size_t step, Status status) const;  // of a call, with its node's name
   Status branch(size_t step);
   Status loop(size_t step);
+  Status run_turn(const Nested &n, size_t step, int64_t turn, Status &failed);
   Status scan(size_t step);
 
   const Plan::Step *caller_ = nullptr;                        // of the plan in which it is nested

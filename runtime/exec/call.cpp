@@ -216,6 +216,8 @@ Result<bool> Call::poll() {
   return true;
 }
 
+void Call::cancel() { state_->watch.cancel(); }
+
 Status Call::check_landed() const {
   return state_->in_flight ? error(Code::busy, "a run of the call is in flight; wait for it first") : Status();
 }

@@ -58,6 +58,7 @@ Status Call::State::run(const RunRequest &how) {
   KILN_TRY(place_arrays());
   KILN_TRY(place_prepared());
   if (how.steps || watch.times_steps()) watch.time_steps(how.steps, now->executable.plan());
+  watch.renew();
   if (!how.returns_early()) return end_run(now->runner->run(now->addresses));
   Status started = now->runner->start(now->addresses, how.stream);
   if (started.ok()) {

@@ -179,6 +179,8 @@ class Call {
   Status wait();
   // The same, if none is in flight any more; else false, at once.
   Result<bool> poll();
+  // Of any thread: has the run end that is under way, as soon as it can.
+  void cancel();
   // The shape that a slot had in the last run (inputs, outputs), or of a bound parameter. Valid until the next run or
   // bind.
   Result<std::span<const int64_t>> dims(uint32_t slot) const;

@@ -52,9 +52,9 @@ Status HostBody::run() {
     const bool is_graph = part_.plan.steps[step].kind == Plan::Step::Kind::reference;
     return first_of(found, is_graph ? run_graph(step) : run_control(step), watch_);
   };
-  if (!watch_.times_steps()) return steps_.run(run_other);
+  if (!watch_.times_steps()) return steps_.run(run_other, [&](size_t step) { return watch_.after(step); }, {&watch_});
   StepClock clock(watch_, part_.plan, sizes_.symbols());
-  return steps_.run(run_other, [&](size_t step) { return clock.ended(step); }, &watch_);
+  return steps_.run(run_other, [&](size_t step) { return clock.ended(step); }, {&watch_, true});
 }
 
 Status HostBody::run_on(std::span<void *const> operands) {

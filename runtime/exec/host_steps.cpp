@@ -28,10 +28,12 @@ struct Launch {
   kiln_kernel_fn entry;
   kiln_kernel_args args;
   const Areas &scratch;
+  const LoopWatch *watch;  // null: nobody cancels it
 };
 
 void run_range(void *user, uint32_t worker, int64_t begin, int64_t end) {
   const Launch &launch = *static_cast<const Launch *>(user);
+  if (launch.watch && launch.watch->is_cancelled()) return;
   kiln_kernel_args args = launch.args;
   args.begin = begin;
   args.end = end;
@@ -87,17 +89,17 @@ Status HostSteps::place_scratch() {
   return scratch_.resize(std::vector(pool_.threads(), scratch), "scratch of kernels");
 }
 
-Status HostSteps::launch(size_t number, LoopWatch *watch) {
+Status HostSteps::launch(size_t number, Watching watching) {
   const ReadySteps::Step &step = ready_.steps()[number];
   if (step.tasks <= 0) return {};
-  Launch launch{entries_[number], {}, scratch_};
+  Launch launch{entries_[number], {}, scratch_, watching.watch};
   launch.args.buffers = ready_.operands(step);
   launch.args.sizes = ready_.kernel_sizes(step);
   launch.args.error_word = &error_word_;
   if (step.tasks == 1) {
     run_range(&launch, 0, 0, 1);
-  } else if (watch) {
-    Watched watched{launch, *watch, ready_.planned(number).kernel};
+  } else if (watching.asks) {
+    Watched watched{launch, *watching.watch, ready_.planned(number).kernel};
     pool_.run(step.tasks, run_pieces, &watched);
     return std::move(watched.status);
   } else {

@@ -11,6 +11,13 @@
 
 namespace kiln {
 
+// What may end a run inside of a kernel: once it is cancelled, no chunk of tasks is begun, and what a run's `ended`
+// says is told. `asks`: parts of a chunk ask the host, too, whose error is told.
+struct Watching {
+  LoopWatch *watch = nullptr;
+  bool asks = false;
+};
+
 class HostSteps {
  public:
   // `kernels`: the entries, by the artifact's numbers of kernels. `steps` and `numbers` are of `plan` and `sizes`,
@@ -23,10 +30,9 @@ class HostSteps {
   Status place_scratch();
   // Runs all steps: launches and copies here, of the others it calls run_other with the step's number and where to note
   // what a kernel found. That (an index out of range) is told after the last step, what else fails at once. After each
-  // step it calls ended with its number, whose error ends the run; so does that of `watch`, if there is one, inside of
-  // a kernel.
+  // step it calls ended with its number, whose error ends the run.
   template <class RunOther, class Ended>
-  Status run(RunOther run_other, Ended ended, LoopWatch *watch = nullptr);
+  Status run(RunOther run_other, Ended ended, Watching watching = {});
   template <class RunOther>
   Status run(RunOther run_other) {
     return run(run_other, [](size_t) { return Status(); });
@@ -36,7 +42,7 @@ class HostSteps {
   uint64_t scratch_bytes() const { return scratch_.size_bytes(); }
 
  private:
-  Status launch(size_t step, LoopWatch *watch);
+  Status launch(size_t step, Watching watching);
   Status error_of(size_t step) const;
 
   ReadySteps ready_;
@@ -47,7 +53,7 @@ class HostSteps {
 };
 
 template <class RunOther, class Ended>
-Status HostSteps::run(RunOther run_other, Ended ended, LoopWatch *watch) {
+Status HostSteps::run(RunOther run_other, Ended ended, Watching watching) {
   Status failed;
   const std::span<const ReadySteps::Step> steps = ready_.steps();
   error_word_ = 0;
@@ -55,7 +61,7 @@ Status HostSteps::run(RunOther run_other, Ended ended, LoopWatch *watch) {
     const ReadySteps::Step &step = steps[i];
     switch (step.kind) {
       case Plan::Step::Kind::launch:
-        KILN_TRY(launch(i, watch));
+        KILN_TRY(launch(i, watching));
         break;
       case Plan::Step::Kind::copy:
         copy(ready_.operands(step)[1], ready_.operands(step)[0], step.bytes);

@@ -1,7 +1,8 @@
-// Watches a run: lets the host end one that sits in a loop or a long kernel, or after a step; times steps; and knows
+// Watches a run: lets the host end one that sits in a loop or a long kernel, or after a step; times steps; knows
 // whether a step has ended it. The host is asked on its own threads alone: what a loop tells on another thread waits
 // for one that waits for the run.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -31,17 +32,19 @@ class LoopWatch {
     if (on_callers_thread) return;
     const std::lock_guard lock(mutex_);
     untold_.clear();
-    ends_ = false;
   }
+  // Before a run is begun, here or on another thread: what ended the last one does not end it.
+  void renew() { ends_.store(false, std::memory_order_relaxed); }
+  // Of any thread: the run ends after the step, the turn or the part of a kernel that it is in.
+  void cancel() { ends_.store(true, std::memory_order_relaxed); }
+  bool is_cancelled() const { return ends_.load(std::memory_order_relaxed); }
   // By a thread of the host's that waits for a run on another one: tells the host what that has left for it since.
   void pass_on() noexcept {
     try {
       std::unique_lock lock(mutex_);
       const std::string text = std::exchange(untold_, std::string());
       lock.unlock();
-      if (text.empty() || !tell_(Event::loop, text)) return;
-      lock.lock();
-      ends_ = true;
+      if (!text.empty() && tell_(Event::loop, text)) cancel();
     } catch (const std::exception &) {  // no memory: it is told the next time
     }
   }
@@ -65,8 +68,15 @@ class LoopWatch {
     const std::string text = times_.text_of_last();
     return tell_(Event::step, text) ? error(Code::cancelled, "the host cancelled the run after ", text) : Status();
   }
+  // After each step of a run whose steps are not timed. Code cancelled when the host has said so.
+  Status after(size_t step) const {
+    return is_cancelled() ? error(Code::cancelled, "the host cancelled the run after step ", step) : Status();
+  }
   // After each turn of each loop. Code cancelled when the host says so.
   Status turned(std::string_view node, int64_t turns) { return --unlooked_ > 0 ? Status() : look(node, turns); }
+  static Status ended_in(std::string_view node, int64_t turn) {
+    return error(Code::cancelled, "the host cancelled the run in turn ", turn, " of ", loop(node));
+  }
   // Inside of a kernel that takes long, by the thread of the run, every few ms. Code cancelled when the host says so.
   Status inside(uint32_t kernel) {
     const Clock::time_point now = Clock::now();
@@ -78,6 +88,9 @@ class LoopWatch {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static std::string loop(std::string_view node) {
+    return node.empty() ? "a pass's loop" : str_cat("loop '", node, "'");
+  }
   Status look(std::string_view node, int64_t turns) {
     const Clock::time_point now = Clock::now();
     const bool due = is_due(now);
@@ -85,26 +98,25 @@ class LoopWatch {
     unlooked_ = now - looked_ < std::chrono::milliseconds(1) ? 16 : 1;
     looked_ = now;
     if (!due) return {};
-    const std::string loop = node.empty() ? "a pass's loop" : str_cat("loop '", node, "'");
-    if (!ends(str_cat(loop, ", turn ", turns))) return {};
-    return error(Code::cancelled, "the host cancelled the run in turn ", turns, " of ", loop);
+    return ends(str_cat(loop(node), ", turn ", turns)) ? ended_in(node, turns) : Status();
   }
 
   // Whether the host is to be told now.
   bool is_due(Clock::time_point now) {
     if (told_ == Clock::time_point()) looked_ = told_ = now;
+    if (is_cancelled()) return true;
     if (now - told_ < std::chrono::milliseconds(50)) return false;
     told_ = now;
     return static_cast<bool>(tell_);
   }
   // Tells where the run is; whether the host ends it there.
-  bool ends(const std::string &text) { return is_here_ ? tell_(Event::loop, text) : leave(text); }
+  bool ends(const std::string &text) { return is_cancelled() || (is_here_ ? tell_(Event::loop, text) : leave(text)); }
 
   // For who waits. True: the host has answered that the run is to end.
   bool leave(std::string text) {
     const std::lock_guard lock(mutex_);
     untold_ = std::move(text);
-    return ends_;
+    return is_cancelled();
   }
 
   const TellHost tell_;
@@ -117,7 +129,7 @@ class LoopWatch {
 
   std::mutex mutex_;    // of what follows
   std::string untold_;  // empty: nothing since it was passed on
-  bool ends_ = false;
+  std::atomic<bool> ends_ = false;
 };
 
 // The steps of one body, as they end one after the other. What the host does with what it is told is not theirs.

@@ -1,5 +1,7 @@
 // Runs that return early, on the CPU: what is there when they have been waited for, and what is refused until then.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -287,6 +289,36 @@ TEST_P(AsyncLoop, WhoPollsIsAskedAndEndsIt) {
   EXPECT_EQ(ended.code, KILN_CANCELLED) << ended;
   expect_told_here();
   EXPECT_OK(kiln_call_wait(call.get()));
+}
+
+TEST_P(AsyncLoop, CancelEndsItWithoutAnyEventAndTheNextRunIsWhole) {
+  call = async_call(compile_async(host::make_context("off").get(), host::doubles, GetParam()));
+  ASSERT_OK(kiln_call_cancel(call.get()));  // of no run
+  ASSERT_OK(start(call, {&x.tensor, &y.tensor}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it may have begun
+  ASSERT_OK(kiln_call_cancel(call.get()));
+  EXPECT_FAILS(kiln_call_wait(call.get()), KILN_CANCELLED, "cancelled the run");
+  x.values[0] = 0.375f;
+  ASSERT_OK(start(call, {&x.tensor, &y.tensor}));
+  ASSERT_OK(kiln_call_wait(call.get()));
+  EXPECT_EQ(y.values[0], 1.5f);
+}
+
+TEST_P(AsyncLoop, CancelEndsARunThatAnotherThreadIsInside) {
+  call = async_call(compile_async(host::make_context("off").get(), host::doubles, GetParam()));
+  host::Error ended;
+  std::atomic<bool> over = false;
+  std::thread runs([&] {
+    const DLTensor *args[] = {&x.tensor, &y.tensor};
+    ended = host::take(kiln_call_run(call.get(), args, 2, nullptr));
+    over = true;
+  });
+  while (!over) {
+    ASSERT_OK(kiln_call_cancel(call.get()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  runs.join();
+  EXPECT_EQ(ended.code, KILN_CANCELLED) << ended;
 }
 
 TEST_P(AsyncLoop, WhoDestroysIsAskedAndEndsIt) {

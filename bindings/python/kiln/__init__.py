@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from kiln._errors import (Busy, Cancelled, Corrupt, Error, FileError, FileForbidden, FileNotFound, Incompatible,
-                          Internal, InvalidArgument, Invariant, NoDevice, NotCached, OutOfMemory, OutOfRange,
+                          Internal, InvalidArgument, Invariant, NoDevice, NotCached, OutOfMemory, OutOfRange, Overflow,
                           PluginFailed, TypeMismatch, Unimplemented, UnknownName)
 from kiln._kiln import (Array, Call, Context, Dim, DType, Executable, Graph, Node, Value, bf16, bool_, build_report,
                         dim_max, dim_min, dtype, dtypes, f8_e4m3fn, f8_e5m2, f16, f32, f64, i8, i16, i32, i64,
@@ -49,7 +49,7 @@ _LATER = {"ops": "kiln.ops", "jit": "kiln._jit", "register_tree": "kiln._trees",
 __all__ = [
     "Array", "Busy", "Call", "Cancelled", "Context", "Corrupt", "DType", "Dim", "Error", "Executable", "FileError",
     "FileForbidden", "FileNotFound", "Graph", "Incompatible", "Internal", "InvalidArgument", "Invariant", "NoDevice",
-    "Node", "NotCached", "OutOfMemory", "OutOfRange", "PluginFailed", "Type", "TypeMismatch", "Unimplemented",
+    "Node", "NotCached", "OutOfMemory", "OutOfRange", "Overflow", "PluginFailed", "Type", "TypeMismatch", "Unimplemented",
     "UnknownName", "Value", "array_api",
     "bench", "bf16", "bool_", "build_report", "compile", "default_context", "dim_max", "dim_min", "dtype", "dtypes", "f16",
     "f32", "f64", "f8_e4m3fn", "f8_e5m2", "function", "graph_pass", "i16", "i32", "i64", "i8", "inspect_plugin",

@@ -35,6 +35,12 @@ def _refused_tensor(torch: Any, kind: type) -> str:
     return ""
 
 
+def is_dual(tensor: Any) -> bool:
+    """Whether a tensor of torch's has a tangent of forward-mode differentiation."""
+    torch: Any = sys.modules["torch"]
+    return torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
+
+
 def why_not(array: Any, error: BaseException) -> str:
     """Why a library gave no tensor for the array, in words of ours where they say more."""
     if getattr(array, "is_meta", False):

@@ -32,6 +32,10 @@ class TypeMismatch(Error, TypeError, ValueError):
     code = "type_mismatch"
 
 
+class Overflow(TypeMismatch, OverflowError):
+    """A Python number that an element type does not hold."""
+
+
 class UnknownName(Error, ValueError):
     """An op, attribute, option, pass, slot, tensor or path that there is not."""
 

@@ -59,18 +59,3 @@ def region(name: str, /, **options: Any) -> Scope:
     Options are the region's: backend, rounding, fuse.
     """
     return Scope(None, {"kiln.region": name, **{f"kiln.region.{key}": value for key, value in options.items()}})
-
-
-def written_inputs(text: str) -> set[str]:
-    """The inputs that the copy_ nodes of a graph in JSON write."""
-    import json
-    graph = json.loads(text)
-    makers = {node["name"]: node for node in graph.get("nodes", ())}
-    written = set()
-    for node in makers.values():
-        if node["op"] == "copy_":
-            name = node["inputs"][0].partition(":")[0]
-            while name in makers:  # a view, or the copy_ before
-                name = makers[name]["inputs"][0].partition(":")[0]
-            written.add(name)
-    return written

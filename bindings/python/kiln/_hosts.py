@@ -82,6 +82,7 @@ class Op:
         self.name: str = schema["name"]
         self.schema_json = json.dumps(schema)
         self.attr_names = tuple(attr["name"] for attr in schema.get("attrs", ()))
+        self.result_count = len(schema["results"])
         self.uuid_bytes = _uuid_bytes(uuid)
         self._run = run
         self._decompose: Callable[..., Any] | None = None
@@ -129,7 +130,7 @@ def op(schema: dict[str, Any], *, uuid: Any = None) -> Callable[[Callable[..., N
     """Makes an op of its schema (docs/write-an-op.md) and a function that computes it.
 
     The function gets arrays of operands, then of results, which it fills, and attributes as keywords; None: the op is
-    only decomposed. Arrays are valid inside the call alone. `.infer` and `.decompose` of it decorate more functions;
+    only decomposed. Arrays are copies, which may be kept. `.infer` and `.decompose` of it decorate more functions;
     without `infer` the results' types are the first operand's. `context.add(op)` makes it known.
     """
     return lambda run: Op(schema, uuid, run)
@@ -142,7 +143,7 @@ class Function:
                  fallback: bool) -> None:
         self._run, self.name, self.op, self.attrs, self.version = run, name, op, tuple(attrs), version
         self.uuid_bytes, self._fallback = _uuid_bytes(uuid), fallback
-        self.signature, self.array_count, self.attr_kinds = "", 0, [""]
+        self.signature, self.array_count, self.result_count, self.attr_kinds = "", 0, 0, [""]
 
     def _say(self, context: Context) -> None:
         schema = context.describe_op(self.op, samples=False)
@@ -152,6 +153,7 @@ class Function:
             raise ValueError(f"[{self.op}] attribute {unknown[0]!r} is none that a function gets: i64, f64 or bool")
         arrays = [arg["name"] for arg in schema["args"]] + schema["results"]
         self.array_count, self.attr_kinds = len(arrays), [kinds[name] for name in self.attrs]
+        self.result_count = len(schema["results"])
         said = [f"tensor {i}" for i in range(len(arrays))] + [f"{kinds[name]} *{name}" for name in self.attrs]
         self.signature = f"error ({', '.join([*said, 'user'])})"
 

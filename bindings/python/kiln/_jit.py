@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from kiln._errors import Error
+from kiln._errors import Error, Overflow
 from kiln._kiln import Call, Context, Executable, Graph, Value
 from kiln._kiln import dtype as to_dtype
 from kiln._traced import Trace, Traced, convert, f32, f64, lift, tracing
@@ -46,9 +46,11 @@ def _is_array(key: tuple[Any, ...]) -> bool:
 class _Program:
     """What was compiled for some types: shapes may have symbols, and then hold for many sizes."""
 
-    def __init__(self, executable: Executable, parameters: dict[str, Any], shapes: list[tuple[Any, ...] | None],
-                 result: Hashable, outputs: list[int], least: int) -> None:
-        self.least = least  # of every symbol
+    def __init__(self, executable: Executable, trace: Trace, shapes: list[tuple[Any, ...] | None], result: Hashable,
+                 outputs: list[int]) -> None:
+        self.least = trace.least  # of every symbol
+        self.ranges = [(int(name.removeprefix("input")), *rest) for name, rest in trace.ranges.items()]
+        parameters = trace.parameters
         self.executable, self.parameters, self.shapes = executable, parameters, shapes
         self.result, self.outputs = result, outputs
         self._calls = threading.local()
@@ -150,6 +152,9 @@ class Jit:
         if program is None:
             with self._lock:
                 program = self._programs.get(key) or self._program(key, arguments, leaves, weights)
+        for place, low, high, dtype in program.ranges:
+            if not low <= leaves[place] <= high:
+                raise Overflow(f"{self._function.__name__}: {leaves[place]} meets an array of {dtype}, which does not hold it")
         arrays = [leaf for leaf, own in zip(leaves, keys) if _is_array(own)]
         runner = program.runner() if not weights else self._with(program, weights)
         results = runner(*arrays)
@@ -235,7 +240,7 @@ class Jit:
     def _compile(self, arguments: dict[str, Any], leaves: list[Any], weights: list[Any], shapes: list[Any]) -> _Program:
         graph, trace, result, places = self._trace(arguments, leaves, weights, shapes)
         executable = graph.context.compile(graph, self._options)
-        return _Program(executable, trace.parameters, shapes, result, places, self._least)
+        return _Program(executable, trace, shapes, result, places)
 
     def _trace(self, arguments: dict[str, Any], leaves: list[Any], weights: list[Any],
                shapes: list[Any]) -> tuple[Graph, Trace, Hashable, list[int]]:

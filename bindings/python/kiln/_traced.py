@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from kiln import _kiln
+from kiln._errors import Overflow
 from kiln._graph import current
 from kiln._kiln import Dim, DType, Graph, Value, add_node, traced_sizes
 from kiln._kiln import dtype as to_dtype
@@ -20,6 +21,12 @@ def kind(dtype: DType) -> str:
     return "f" if dtype.is_float else dtype.name[0]
 
 
+def range_of(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest integer."""
+    bits = 8 * dtype.itemsize
+    return (0, 2**bits - 1) if kind(dtype) == "u" else (-2**(bits - 1), 2**(bits - 1) - 1)
+
+
 class Trace:
     """One tracing: the graph, and the arrays from outside that the function used."""
 
@@ -27,6 +34,14 @@ class Trace:
         self.graph, self.small, self.least = graph, small, least  # least: of every symbol
         self.captured: dict[int, tuple[Any, Value]] = {}  # by identity; the array is kept, so that its id is its own
         self.parameters: dict[str, Any] = {}
+        self.ranges: dict[str, tuple[int, int, DType]] = {}  # of inputs that are Python ints
+
+    def convert_number(self, number: Value, dtype: DType) -> None:
+        """Notes that a Python number takes the dtype of an array, which holds fewer of them."""
+        if kind(dtype) in "iu" and number.graph is self.graph and number.node.kind == "input":
+            low, high = range_of(dtype)
+            before = self.ranges.get(number.name, (low, high, dtype))
+            self.ranges[number.name] = (max(low, before[0]), min(high, before[1]), dtype)
 
     def capture(self, array: Any) -> Value:
         """An array from outside: a constant if it is small, else a parameter, which is bound once."""
@@ -256,6 +271,8 @@ def float_of(x: Any, name: str) -> Traced:
 
 def constant(number: bool | int | float, dtype: DType, graph: Graph | None = None) -> Traced:
     attrs: dict[str, Any] = {"dtype": dtype, "shape": ()}
+    if kind(dtype) in "iu" and not range_of(dtype)[0] <= number <= range_of(dtype)[1]:
+        raise Overflow(f"the number {number} is one that {dtype} does not hold")
     if isinstance(number, int) and abs(number) > 2**53:
         attrs["exact"] = str(number)
     else:
@@ -287,6 +304,8 @@ def together(op: str, *operands: Any) -> list[Traced]:
             graph = next(y for y in known if y is not None).value.graph
             result.append(Traced(constant(given, dtype, graph).value, not strong))
         else:
+            if x.weak and x.dtype is i64 and x.dtype is not dtype and (trace := tracing.get()) is not None:
+                trace.convert_number(x.value, dtype)
             value = x.value if x.dtype is dtype else add_node("convert", (x.value,), {"dtype": dtype})
             result.append(Traced(value, x.weak and not strong))
     return result

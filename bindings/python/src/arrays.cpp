@@ -101,6 +101,13 @@ const TypeInfo &info_of(PyTypeObject *type) {
   raise(KILN_TYPE_MISMATCH, "'" + name + "' is a " + Py_TYPE(object)->tp_name + ": " + why);
 }
 
+[[noreturn]] void overflow(const std::string &name, PyObject *object, const std::string &why) {
+  const nb::object type = package("kiln._errors").attr("Overflow");
+  const nb::object text = nb::str("'{}' is {}: {}").format(name, nb::handle(object), why);
+  PyErr_SetObject(type.ptr(), text.ptr());
+  throw nb::python_error();
+}
+
 PyObject *interned(const char *name) { return PyUnicode_InternFromString(name); }
 
 // What reads `requires_grad` of a tensor: torch's own function, without looking the name up again.
@@ -122,6 +129,9 @@ bool requires_grad(PyObject *tensor) {
 // first is what told it last time: of a model's weights the mode, once a run.
 void check_grad(PyObject *tensor, const std::string &name, GradMode &mode) {
   static bool mode_tells = false;
+  if (mode.may_be_dual() && nb::cast<bool>(package("kiln._arrays").attr("is_dual")(nb::handle(tensor))))
+    refuse(name, tensor,
+           "it has a tangent of forward-mode differentiation, which would be lost; unpack_dual(...).primal has none");
   if (mode_tells) mode_tells = !mode.is_enabled();
   if (mode_tells || !requires_grad(tensor)) return;
   mode_tells = !mode.is_enabled();
@@ -201,6 +211,35 @@ bool GradMode::is_enabled() {
     known_ = true;
   }
   return enabled_;
+}
+
+void increment_version(PyObject *tensor) {
+  // What torch.autograd.graph.increment_version calls, which takes several times as long: torch's own function.
+  static PyObject *function = nb::object(nb::getattr(package("torch._C"), "_increment_version",
+                                                     package("torch.autograd.graph").attr("increment_version")))
+                                  .release()
+                                  .ptr();
+  static const bool is_plain = PyCFunction_Check(function) && PyCFunction_GET_FLAGS(function) == METH_O;
+  static PyObject *one = PyTuple_New(1);  // used again, unless somebody kept it
+  nb::object own = nb::borrow(one);
+  if (Py_REFCNT(one) > 2) own = nb::steal(PyTuple_New(1));
+  PyTuple_SET_ITEM(own.ptr(), 0, tensor);
+  nb::object done = nb::steal(is_plain ? PyCFunction_GET_FUNCTION(function)(PyCFunction_GET_SELF(function), own.ptr())
+                                       : PyObject_CallOneArg(function, own.ptr()));
+  PyTuple_SET_ITEM(own.ptr(), 0, nullptr);
+  if (!done.is_valid()) throw nb::python_error();
+}
+
+bool GradMode::may_be_dual() {
+  static PyObject *names = nb::object(package("torch.autograd.forward_ad").attr("__dict__")).release().ptr();
+  static PyObject *level = interned("_current_level");
+  if (!level_known_) {
+    // A private name of torch's (2.15), -1 outside of all; without it each tensor is asked.
+    PyObject *found = PyDict_GetItemWithError(names, level);
+    in_level_ = !found || !PyLong_Check(found) || PyLong_AsLong(found) >= 0;
+    level_known_ = true;
+  }
+  return in_level_;
 }
 
 const Library &library_of(nb::handle type) { return *info_of(reinterpret_cast<PyTypeObject *>(type.ptr())).library; }
@@ -321,7 +360,9 @@ void Argument::borrow_number(PyObject *object, kiln_dtype dtype, const std::stri
           .attr("pack")(
               nb::handle(object), type.name,
               nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char *>(&number_), sizeof number_, PyBUF_WRITE))));
-  if (!fits) refuse(name, object, (whole ? "an int that " : "a float that ") + type.name + " does not hold");
+  const std::string why = (whole ? "an int that " : "a float that ") + type.name + " does not hold";
+  if (!fits && whole && !PyBool_Check(object) && type.name != "bool") overflow(name, object, why);
+  if (!fits) refuse(name, object, why);
   tensor_ = {&number_, {kDLCPU, 0}, 0, type.dlpack, nullptr, nullptr, 0};
   library_ = nullptr;
   read_only_ = true;

@@ -21,14 +21,20 @@ const Library &library_by_name(nb::handle name);
 /// Of results where no input tells it: NumPy's, where it can be imported.
 const Library &default_library();
 
-/// Whether torch records gradients: asked once, and only where a tensor makes it matter.
+/// Whether torch records gradients, forward or backward: asked once, and only where a tensor makes it matter.
 class GradMode {
  public:
   bool is_enabled();
+  /// Whether tensors may have tangents: inside of torch.autograd.forward_ad.dual_level().
+  bool may_be_dual();
 
  private:
   bool known_ = false, enabled_ = false;
+  bool level_known_ = false, in_level_ = false;
 };
+
+/// Has a tensor of torch's count that it is written.
+void increment_version(PyObject *tensor);
 
 /// An array of another library's as a DLTensor. Reused from call to call, since that is cheaper than to make it anew.
 class Argument {
@@ -104,6 +110,19 @@ nb::object copy_of(const DLTensor &tensor);
 ManagedTensor viewed(const DLTensor &tensor, nb::handle owner, uint64_t flags);
 /// A view of what `owner` keeps alive, as a NumPy array or a kiln.Array, read-only.
 nb::object view_of(const DLTensor &tensor, nb::handle owner);
-/// Arrays of a callback's, valid inside it alone: operands, which are not to be written, and results.
-nb::list lent_arrays(const DLTensor *const *arrays, uint64_t count);
+/// A callback's row-major arrays, operands and then results, as copies: whatever holds one after the callback (a
+/// global, a view, the frames of an exception) holds memory of its own.
+class CallbackArrays {
+ public:
+  CallbackArrays(const DLTensor *const *arrays, uint64_t count, uint64_t results);
+  const nb::list &list() const { return list_; }
+  /// What was written into the results goes where the callback was to write it.
+  void give_back() const;
+
+ private:
+  const DLTensor *const *arrays_;
+  nb::list list_;
+  std::vector<nb::bytes> results_;  // the memory of the last arrays
+  uint64_t first_;                  // of them
+};
 }  // namespace kiln_python

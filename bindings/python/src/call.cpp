@@ -1,7 +1,6 @@
 #include "call.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "attrs.h"
 #include "dtypes.h"
@@ -9,11 +8,6 @@
 
 namespace kiln_python {
 namespace {
-using Clock = std::chrono::steady_clock;
-// Below this the interpreter's lock is kept: to give it up and take it again costs as much as such a run.
-constexpr auto kQuick = std::chrono::microseconds(10);
-// From here on each step of a run asks for signals.
-constexpr auto kLong = std::chrono::milliseconds(20);
 // Larger results lie in Kiln's memory, which is recycled: fresh pages cost more than the arithmetic.
 constexpr size_t kSmall = 64 << 10;
 
@@ -28,20 +22,6 @@ CallHandle open_call(const Program &program, int64_t device) {
   return CallHandle(call);
 }
 }  // namespace
-
-// While a run is under way: what it was given is let go at its end, however it ends.
-struct Runner::Given {
-  explicit Given(Runner &runner) : runner_(runner) {
-    if (runner.busy_) raise(KILN_BUSY, "this call is in use by another thread; each thread makes its own, by clone()");
-    if (runner.in_flight_) raise(KILN_BUSY, "a run of this call is in flight; wait() for it");
-    runner.busy_ = true;
-  }
-  ~Given() {
-    if (!runner_.in_flight_) runner_.forget();
-    runner_.busy_ = false;
-  }
-  Runner &runner_;
-};
 
 Runner::Runner(const std::shared_ptr<Program> &program, int64_t device)
     : Runner(program, open_call(*program, device), {}) {}
@@ -67,6 +47,7 @@ Runner::Runner(std::shared_ptr<Program> program, CallHandle call,
 }
 
 void Runner::bind_all(nb::handle arrays, nb::handle keywords) {
+  settle();
   for (nb::handle each : {arrays, keywords}) {
     if (each.is_none()) continue;
     nb::object items = each.attr("items")();
@@ -234,32 +215,55 @@ bool Runner::same_as_last() {
   return true;
 }
 
+// Torch's tensors that the run writes say so, as they do when torch writes them: what was saved of them for a gradient,
+// or bound, is known to be stale.
+void Runner::count_versions() {
+  const size_t first = program_->signature.inputs.size() + program_->signature.parameters.size();
+  const auto count = [](const Argument &argument, PyObject *object) {
+    if (argument.library() && argument.library()->is_torch) increment_version(object);
+  };
+  for (const size_t input : program_->written)
+    bound_[input] ? count(bound_[input]->argument(), bound_[input]->object().ptr())
+                  : count(inputs_[input], given_[input]);
+  for (size_t i = 0; i < program_->signature.outputs.size(); ++i) {
+    if (bound_[first + i])
+      count(bound_[first + i]->argument(), bound_[first + i]->object().ptr());
+    else if (given_out_ && given_[first + i])
+      count(outputs_[i], given_[first + i]);
+  }
+}
+
 void Runner::execute(uint32_t flags, uint64_t stream) {
+  count_versions();
   const bool same = same_as_last();
   if (!same) quick_runs_ = 0;
-  kiln_run_options options{};
-  options.struct_size = sizeof options;
-  options.flags = flags | (long_run_ && !(flags & KILN_RUN_ASYNC) ? KILN_RUN_STEPS : 0);
-  options.stream = stream;
-  const kiln_run_options *given = options.flags || stream ? &options : nullptr;
-  const auto run = [&] {
+  const auto run = [&](uint32_t how) {
+    kiln_run_options options{};
+    options.struct_size = sizeof options;
+    options.flags = how;
+    options.stream = stream;
+    const kiln_run_options *given = how || stream ? &options : nullptr;
     return same ? kiln_call_run_data(call_.get(), data_.data(), data_.size(), given)
                 : kiln_call_run(call_.get(), args_.data(), args_.size(), given);
   };
   kiln_error *error = nullptr;
   if (same && quick_runs_ >= 2 && !flags) {
-    error = run();
+    error = run(0);
   } else {
     forget_exception();
-    Clock::time_point begin, end;
-    {
-      nb::gil_scoped_release unlocked;
-      begin = Clock::now();
-      error = run();
-      end = Clock::now();
+    const bool is_long = expects_long(same);
+    const bool may_leave = is_long && !flags && !stream && !program_->stays_here;
+    begun_ = Clock::now();
+    if (!may_leave || !run_apart(run, error)) {
+      patient_ = is_long || !has_run_;
+      {
+        nb::gil_scoped_release unlocked;
+        begun_ = Clock::now();
+        error = run(flags | (patient_ && !(flags & KILN_RUN_ASYNC) ? KILN_RUN_STEPS : 0));
+      }
+      if (may_leave && !error) program_->stays_here = true;
     }
-    long_run_ = end - begin > kLong;
-    quick_runs_ = end - begin < kQuick && !program_->may_wait ? quick_runs_ + 1 : 0;
+    if (!(flags & KILN_RUN_ASYNC)) note_time();
   }
   if (error) {
     descriptors_.set_known(false);
@@ -328,6 +332,7 @@ nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names, uin
   // All is bound, and the last runs were quick: nothing is to be looked at.
   if (!count && !names && !flags && quick_runs_ >= 2 && free_inputs_.empty() && free_outputs_.empty() && !busy_ &&
       descriptors_.is_known()) {
+    count_versions();
     if (kiln_error *error = kiln_call_run_data(call_.get(), nullptr, 0, nullptr)) {
       descriptors_.set_known(false);
       raise(error);
@@ -339,44 +344,6 @@ nb::object Runner::run(PyObject *const *args, size_t count, PyObject *names, uin
   if (!given_out_) make_outputs();
   execute(flags);
   return results();
-}
-
-void Runner::start(PyObject *const *args, size_t count, PyObject *names, uint64_t stream) {
-  Given given(*this);
-  take_arguments(args, count, names);
-  for (size_t output : free_outputs_)
-    if (outputs_[output].packed())
-      raise(KILN_INVALID_ARGUMENT,
-            "'" + program_->signature.outputs[output].name + "' is not row-major; a run in flight writes no copy");
-  execute(KILN_RUN_ASYNC, stream);
-  in_flight_ = true;
-  for (PyObject *object : given_) made_.push_back(nb::borrow(object));  // until wait
-}
-
-nb::object Runner::wait() {
-  if (!in_flight_) raise(KILN_INVALID_ARGUMENT, "no run of this call is in flight; start() begins one");
-  kiln_error *error = nullptr;
-  forget_exception();
-  {
-    nb::gil_scoped_release unlocked;
-    error = kiln_call_wait(call_.get());
-  }
-  in_flight_ = false;
-  Given given(*this);
-  check(error);
-  return results();
-}
-
-bool Runner::poll() {
-  uint32_t done = 1;
-  if (!in_flight_) return true;
-  kiln_error *error = kiln_call_poll(call_.get(), &done);
-  if (error) {
-    in_flight_ = false;
-    Given given(*this);
-    raise(error);
-  }
-  return done;
 }
 
 namespace {
@@ -404,12 +371,15 @@ PyObject *call_executable(PyObject *self, PyObject *const *args, size_t count, P
   return barrier([&] {
     Executable &executable = *nb::inst_ptr<Executable>(self);
     std::unique_ptr<Runner> runner;
-    if (executable.idle.empty()) {
-      runner = std::make_unique<Runner>(executable.program);
-    } else {
-      runner = std::move(executable.idle.back());
+    for (size_t idle = executable.idle.size(); idle-- > 0 && !runner;) {
+      std::unique_ptr<Runner> last = std::move(executable.idle.back());
       executable.idle.pop_back();
+      if (last->is_free())
+        runner = std::move(last);
+      else
+        executable.idle.insert(executable.idle.begin(), std::move(last));
     }
+    if (!runner) runner = std::make_unique<Runner>(executable.program);
     struct Back {
       Executable &to;
       std::unique_ptr<Runner> &runner;
@@ -451,7 +421,7 @@ void add_call(nb::module_ &module) {
           "clone",
           [](Call &self) {
             kiln_call *clone = nullptr;
-            check(kiln_call_clone(self.runner.get(), &clone));
+            check(kiln_call_clone(self.runner.settled(), &clone));
             nb::object made = nb::inst_alloc(nb::type<Call>());
             new (nb::inst_ptr<Call>(made)) Call(self.runner.shared_program(), CallHandle(clone), self.runner.bound());
             nb::inst_mark_ready(made);
@@ -462,10 +432,11 @@ void add_call(nb::module_ &module) {
           "save",
           [](Call &self, nb::handle path) {
             const auto text = nb::cast<std::string>(package("os").attr("fspath")(path));
+            kiln_call *call = self.runner.settled();
             kiln_error *error = nullptr;
             {
               nb::gil_scoped_release unlocked;
-              error = kiln_call_save(self.runner.get(), text.data(), text.size(), nullptr);
+              error = kiln_call_save(call, text.data(), text.size(), nullptr);
             }
             check(error);
           },
@@ -482,7 +453,8 @@ void add_call(nb::module_ &module) {
           "Begins a run, and returns while it is in flight; wait() gives its outputs. `stream`: a CUstream's number, "
           "of a GPU's.")
       .def(
-          "wait", [](Call &self) { return self.runner.wait(); }, "Waits for the run in flight; its outputs.")
+          "wait", [](Call &self) { return self.runner.wait(); },
+          "Waits for the run in flight; its outputs. Ctrl-C ends the wait at once, and the run as soon as it can be.")
       .def(
           "done", [](Call &self) { return self.runner.poll(); }, "Whether no run is in flight any more.")
       .def(
@@ -491,7 +463,7 @@ void add_call(nb::module_ &module) {
             auto [all, names] = split(args, keywords);
             self.runner.run(all.data(), args.size(), names.ptr(), KILN_RUN_STEPS);
             kiln_report *report = nullptr;
-            check(kiln_call_report(self.runner.get(), &report));
+            check(kiln_call_report(self.runner.settled(), &report));
             return nb::object(to_python(ReportHandle(report))["steps"]);
           },
           "Runs, and tells how long each step took: what, runs and ns of each.")
@@ -499,10 +471,10 @@ void add_call(nb::module_ &module) {
           "report",
           [](Call &self) {
             kiln_report *report = nullptr;
-            check(kiln_call_report(self.runner.get(), &report));
+            check(kiln_call_report(self.runner.settled(), &report));
             return to_python(ReportHandle(report));
           },
-          "Memory, entry, and of a run that lasted the times of its steps, as a dict.")
+          "Memory, entry, and after times() those of the steps, as a dict.")
       .def("__reduce__", [](Call &) -> nb::object {
         raise(KILN_INVALID_ARGUMENT,
               "a kiln.Call cannot be pickled: it has memory bound. Pickle its executable and bind anew");

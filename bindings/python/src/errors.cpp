@@ -74,6 +74,13 @@ kiln_error *keep_current_exception() {
   }
 }
 
+bool restore_signal() {
+  if (!kept || !ends_programs(kept)) return false;
+  const nb::object exception = take_kept();
+  PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())), exception.ptr());
+  return true;
+}
+
 void forget_exception() { Py_CLEAR(kept); }
 
 std::string_view utf8(nb::handle object, const char *what) {

@@ -88,6 +88,8 @@ Program::Program(nb::object in, ExecutableHandle owned, ReportHandle report, nb:
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    constexpr std::string_view writes = "writes input ";
+    if (line.starts_with(writes)) written.push_back(static_cast<size_t>(signature.find(line.substr(writes.size()))));
     if (line.starts_with("step ") && line.find(": kernel ") == std::string_view::npos) may_wait = true;
   }
 }
@@ -98,16 +100,6 @@ std::shared_ptr<Program> Program::make(nb::object context, ExecutableHandle hand
 }
 
 nb::object Program::describe() const { return description_of(handle.get()); }
-
-bool Program::writes(size_t input) {
-  if (!written_) {
-    nb::object found = package("kiln._graph").attr("written_inputs")(str(view(listing(handle.get(), "graph"))));
-    written_ = std::make_unique<std::vector<bool>>();
-    for (const Slot &slot : signature.inputs)
-      written_->push_back(PySet_Contains(found.ptr(), str(slot.name).ptr()) == 1);
-  }
-  return (*written_)[input];
-}
 
 Executable::Executable(std::shared_ptr<Program> of) : vectorcall(call_executable), program(std::move(of)) {}
 Executable::~Executable() = default;

@@ -1,5 +1,6 @@
 // Programs, and where they come from.
 #pragma once
+#include <algorithm>
 #include <memory>
 
 #include "context.h"
@@ -17,15 +18,15 @@ struct Program {
   ReportHandle compile_report;  // null of what was loaded
   // Runs may call back: into host functions, ops and backends, which may want the interpreter; or may loop.
   bool may_wait = false;
-  // Whether an input is written by runs; asked when one is read-only.
-  bool writes(size_t input);
+  // Runs are none that may be in flight: they call the host's own ops.
+  bool stays_here = false;
+  // Inputs that are written by runs, by their place.
+  std::vector<size_t> written;
+  bool writes(size_t input) const { return std::ranges::find(written, input) != written.end(); }
 
   Program(nb::object context, ExecutableHandle handle, ReportHandle report, nb::handle description);
   static std::shared_ptr<Program> make(nb::object context, ExecutableHandle handle, ReportHandle report);
   nb::object describe() const;
-
- private:
-  std::unique_ptr<std::vector<bool>> written_;
 };
 
 /// kiln.Executable: callable, by vectorcall, whose function must come first.

@@ -1,4 +1,7 @@
 // Results handed over to other libraries, and kiln.Array, which is of none.
+#include <algorithm>
+#include <cstring>
+
 #include "arrays.h"
 #include "dtypes.h"
 #include "numpy.h"
@@ -62,6 +65,14 @@ nb::tuple numbers(const int64_t *values, int count) {
   return nb::tuple(all);
 }
 
+char *begin_of(const DLTensor &tensor) { return static_cast<char *>(tensor.data) + tensor.byte_offset; }
+
+size_t bytes_of(const DLTensor &tensor) {
+  size_t bytes = tensor.dtype.bits / 8;
+  for (int i = 0; i < tensor.ndim; ++i) bytes *= static_cast<size_t>(tensor.shape[i]);
+  return bytes;
+}
+
 // A tensor that `owner` keeps alive, as one that can be handed over.
 struct Viewed {
   DLManagedTensorVersioned tensor{};
@@ -119,21 +130,31 @@ nb::object view_of(const DLTensor &tensor, nb::handle owner) {
 }
 
 nb::object copy_of(const DLTensor &tensor) {
-  size_t bytes = tensor.dtype.bits / 8;  // what Kiln keeps is row-major
-  for (int i = 0; i < tensor.ndim; ++i) bytes *= static_cast<size_t>(tensor.shape[i]);
-  nb::bytes owner(static_cast<const char *>(tensor.data) + tensor.byte_offset, bytes);
+  nb::bytes owner(begin_of(tensor), bytes_of(tensor));  // what Kiln keeps is row-major
   DLTensor copy = tensor;
   copy.data = const_cast<char *>(owner.c_str());
   copy.byte_offset = 0;
   return view_of(copy, owner);
 }
 
-nb::list lent_arrays(const DLTensor *const *arrays, uint64_t count) {
-  nb::list all;
-  for (uint64_t i = 0; i < count; ++i)
-    all.append(package("kiln._arrays")
-                   .attr("view")(nb::cast(std::make_unique<Array>(viewed(*arrays[i], nb::none(), 0))), true));
-  return all;
+CallbackArrays::CallbackArrays(const DLTensor *const *arrays, uint64_t count, uint64_t results)
+    : arrays_(arrays), first_(count - std::min(count, results)) {
+  for (uint64_t i = 0; i < count; ++i) {
+    DLTensor tensor = *arrays[i];
+    auto memory = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes_of(tensor))));
+    if (!memory.is_valid()) throw nb::python_error();
+    if (i < first_) std::memcpy(PyBytes_AS_STRING(memory.ptr()), begin_of(tensor), memory.size());
+    tensor.data = PyBytes_AS_STRING(memory.ptr());
+    tensor.byte_offset = 0;
+    list_.append(
+        package("kiln._arrays").attr("view")(nb::cast(std::make_unique<Array>(viewed(tensor, memory, 0))), true));
+    if (i >= first_) results_.push_back(std::move(memory));
+  }
+}
+
+void CallbackArrays::give_back() const {
+  for (size_t i = 0; i < results_.size(); ++i)
+    std::memcpy(begin_of(*arrays_[first_ + i]), results_[i].c_str(), results_[i].size());
 }
 
 nb::object numpy_view(const Array &self, nb::handle owner) {

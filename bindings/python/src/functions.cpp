@@ -14,7 +14,7 @@ constexpr size_t kMost = 16;  // arguments
 // What the signature says of an argument; arrays come first.
 struct Function : Callback {
   using Callback::Callback;
-  size_t arrays = 0;
+  size_t arrays = 0, results = 0;
   std::vector<uint32_t> kinds;  // of the attributes behind them
 };
 
@@ -24,7 +24,9 @@ kiln_error *run(const Function &function, const std::array<const void *, kMost> 
     for (size_t i = 0; i < function.kinds.size(); ++i)
       attrs.append(from_attr(function.context, {"", 0, function.kinds[i], 0, 1, arguments[function.arrays + i]}));
     auto *tensors = reinterpret_cast<const DLTensor *const *>(arguments.data());
-    nb::handle(function.object).attr("run_on")(lent_arrays(tensors, function.arrays), attrs);
+    const CallbackArrays lent(tensors, function.arrays, function.results);
+    nb::handle(function.object).attr("run_on")(lent.list(), attrs);
+    lent.give_back();
   });
 }
 
@@ -48,6 +50,7 @@ uint64_t register_function(nb::handle context, nb::handle object) {
   const nb::object uuid = object.attr("uuid_bytes");
   auto owner = std::make_unique<Function>(context, object);
   owner->arrays = nb::cast<size_t>(object.attr("array_count"));
+  owner->results = nb::cast<size_t>(object.attr("result_count"));
   for (nb::handle kind : nb::object(object.attr("attr_kinds"))) owner->kinds.push_back(attr_kind(utf8(kind, "kind")));
   const size_t count = owner->arrays + owner->kinds.size();
   if (count > kMost)

@@ -71,7 +71,9 @@ kiln_error *open(void *user, kiln_op_call *call, void **out_state) {
 kiln_error *run(void *user, void *state, const DLTensor *const *arrays, uint64_t count, const kiln_run_options *) {
   return callback([&] {
     auto &owner = *static_cast<Callback *>(user);
-    nb::handle(owner.object).attr("run_on")(lent_arrays(arrays, count), nb::handle(static_cast<PyObject *>(state)));
+    const CallbackArrays lent(arrays, count, nb::cast<uint64_t>(nb::handle(owner.object).attr("result_count")));
+    nb::handle(owner.object).attr("run_on")(lent.list(), nb::handle(static_cast<PyObject *>(state)));
+    lent.give_back();
   });
 }
 

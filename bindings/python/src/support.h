@@ -28,6 +28,8 @@ inline void check(kiln_error *error) {
 kiln_error *keep_exception(nb::python_error &error);
 /// The same for any exception; to be called in a catch block.
 kiln_error *keep_current_exception();
+/// Raises, as Python's error, what a callback kept if that only ends programs.
+bool restore_signal();
 /// Before a call that may run callbacks: forgets what an earlier one kept.
 void forget_exception();
 

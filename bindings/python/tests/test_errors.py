@@ -4,6 +4,7 @@ import errno
 import pickle
 
 import kiln
+import kiln.array_api as xp
 import numpy as np
 import pytest
 from building import compiled
@@ -98,3 +99,40 @@ def test_a_file_that_is_not_there_is_an_oserror(tmp_path):
     (tmp_path / "bad.kiln").write_bytes(b"no artifact")
     with pytest.raises(kiln.Error):
         kiln.load(tmp_path / "bad.kiln")
+
+
+U8 = np.array([1, 2], np.uint8)
+
+
+@pytest.mark.parametrize("function", [lambda x: x + 300, lambda x: -1 * x, lambda x: x < 256, lambda x: xp.where(x > 1, x, 300),
+                                      lambda x: xp.full_like(x, -1), lambda x: xp.clip(x, 0, 300),
+                                      lambda x: kiln.ops.add(x, 300)])
+def test_an_int_that_the_dtype_does_not_hold_is_an_overflow_and_does_not_wrap(function):
+    with pytest.raises(OverflowError, match="u8 does not hold") as caught:
+        kiln.jit(function)(U8)
+    assert type(caught.value) is kiln.Overflow and isinstance(caught.value, kiln.TypeMismatch)
+
+
+def test_an_int_of_a_graph_that_the_dtype_does_not_hold_is_an_overflow(graph):
+    x = graph.input("x", "i8", ["n"])
+    for bad in (lambda: x * 200, lambda: 128 - x, lambda: kiln.ops.maximum(x, -129)):
+        with pytest.raises(OverflowError, match="an int that i8 does not hold"):
+            bad()
+    graph.output(x * 127 - -128)
+    assert kiln.compile(graph)(np.array([0, 1], np.int8)).tolist() == [-128, -1]
+
+
+def test_an_int_given_at_a_call_is_checked_by_the_array_that_it_meets():
+    double = kiln.jit(lambda x, n: (x + n, n * 2))
+    assert [np.asarray(each).tolist() for each in double(U8, 253)] == [[254, 255], 506]
+    for bad in (256, -1, 2**40):
+        with pytest.raises(OverflowError, match=f"{bad} meets an array of u8, which does not hold it"):
+            double(U8, bad)
+    assert len(double.programs) == 1
+    assert double(np.array([1]), -2**40)[0].tolist() == [1 - 2**40]
+    both = kiln.jit(lambda a, b, n: (a + n, b + n))
+    arrays = np.array([1], np.int8), np.array([1], np.uint8)
+    assert both(*arrays, 126)[0].tolist() == [127]
+    for bad in (-1, 128):
+        with pytest.raises(OverflowError):
+            both(*arrays, bad)

@@ -277,3 +277,61 @@ def test_a_plugin_that_is_none_is_refused(context, tmp_path):
         context.load_plugin(tmp_path / "none.so")
     with pytest.raises(OSError):
         kiln.inspect_plugin(tmp_path / "absent.so")
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_arrays_that_an_op_keeps_stay_as_they_were(context, backend):
+    kept = []
+
+    @kiln.op(SCALE)
+    def scale(x, y, *, by):
+        np.multiply(x, by, out=y)
+        kept.extend([x, y, x[::2], memoryview(y)])
+
+    context.add(scale)
+    program = compiled(lambda x: scale(scale(x + 1.0, by=3.0), by=2.0) + 1.0, ("f32", ["n"]), backend=backend)
+    for size in (100_000, 3, 200_000):  # whose memory is used again, or given back
+        x = np.arange(size, dtype=np.float32)
+        np.testing.assert_allclose(program(x), (x + 1) * 6 + 1)
+        del x
+    del program
+    gc.collect()
+    for i, size in enumerate((100_000, 3, 200_000)):
+        first, tripled, even, view = kept[8 * i:8 * i + 4]
+        x = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(first, x + 1)
+        np.testing.assert_array_equal(tripled, (x + 1) * 3)
+        np.testing.assert_array_equal(even, (x + 1)[::2])
+        np.testing.assert_array_equal(np.asarray(view), (x + 1) * 3)
+
+
+def test_arrays_in_the_frames_of_an_ops_exception_stay(context):
+    @kiln.op(SCALE)
+    def scale(x, y, *, by):
+        raise LookupError("not today")
+
+    context.add(scale)
+    with pytest.raises(kiln.Error) as caught:
+        compiled(lambda x: scale(x * 2.0), ("f32", ["n"]))(np.ones(100_000, np.float32))
+    gc.collect()
+    frame = caught.value.__cause__.__traceback__
+    while frame.tb_next:
+        frame = frame.tb_next
+    assert np.all(frame.tb_frame.f_locals["x"] == 2) and frame.tb_frame.f_locals["y"].shape == (100_000,)
+
+
+def test_arrays_that_a_function_keeps_stay_as_they_were(context):
+    kept = []
+
+    @kiln.function("product", op="matmul", fallback=True)
+    def product(a, b, y):
+        np.matmul(a, b, out=y)
+        kept.append(a)
+
+    context.add(product)
+    program = compiled(lambda x: (x * 2.0) @ x, ("f32", [300, 300]), mode="none")
+    x = np.ones((300, 300), np.float32)
+    assert np.all(program(x) == 600)
+    del program
+    gc.collect()
+    assert np.all(kept[0] == 2)

@@ -371,6 +371,63 @@ x = np.zeros((6000, 6000), np.float32)
 ended(lambda: [program(x) for _ in range(20)])""")
 
 
+LONG = '''
+import numpy as np
+n = 40_000_000
+x = np.random.default_rng(0).integers(0, n, n, np.int64)
+def program_of(op):
+    return kiln.compile(compiled(op, ("i64", ["n"])))
+'''
+
+
+@pytest.mark.parametrize("op", ["sort(x, dim=0)[0]", "unique(x)[0]", "argsort(x, dim=0)"])
+def test_ctrl_c_ends_a_run_of_one_long_step_that_nothing_looks_into(op):
+    assert interrupted(LONG + f"""
+program = program_of(lambda x: kiln.ops.{op})
+ended(lambda: program(x))
+assert program(x[:1000]).tolist()[0] >= 0  # while the run that was left may go on
+assert add(np.float32([1]), np.float32([1])).tolist() == [2]""")
+
+
+def test_ctrl_c_ends_the_wait_for_a_run_in_flight_and_the_call_can_be_used_again():
+    assert interrupted(LONG + """
+call = program_of(lambda x: kiln.ops.sort(x, dim=0)[0]).bind()
+call.start(x)
+ended(call.wait)
+try:
+    call.wait()
+    raise SystemExit("nothing to wait for was expected")
+except ValueError:
+    pass
+few = x[:1000].copy()
+assert call(few).tolist() == sorted(few.tolist())""")
+
+
+def test_ctrl_c_ends_a_long_run_of_small_arrays():
+    assert interrupted(LONG + """
+def made(n):
+    many = kiln.ops.expand(kiln.ops.reshape(n, shape=[1]), shape=[40_000_000])
+    return kiln.ops.sum(kiln.ops.sort(kiln.ops.remainder(kiln.ops.cumsum(many, dim=0), 1_000_003), dim=0)[0], dims=[0])
+program = kiln.compile(compiled(made, ("i64", [])))
+program(5)  # from which it is known that it is long
+ended(lambda: program(1_000_003))""")
+
+
+def test_what_ctrl_c_left_keeps_its_arrays_until_it_is_over():
+    assert interrupted(LONG + """
+import gc, weakref
+call, lent = program_of(lambda x: kiln.ops.sort(x, dim=0)[0]).bind(), [x]
+alive = weakref.ref(x)
+del x
+ended(lambda: call(lent.pop()))
+gc.collect()
+assert call.done() or alive() is not None
+while not call.done():
+    pass
+gc.collect()
+assert alive() is None""")
+
+
 @fast
 def test_events_go_to_logging_and_to_a_receiver_that_can_cancel(caplog, graph):
     graph.output(kiln.ops.exp(graph.input("x", "f32", ["n"])))

@@ -54,6 +54,61 @@ def test_a_tensor_that_requires_grad_is_refused_in_grad_mode_alone(add):
             add(a, p, out=torch.empty(2))
 
 
+def test_a_tensor_with_a_tangent_is_refused_by_name(add):
+    import torch.autograd.forward_ad as forward_ad
+    a, t = torch.ones(2), torch.full((2,), 3.0)
+    doubled = kiln.jit(lambda x: x * 2)
+    for _ in range(2):
+        assert add(a, a).tolist() == [2, 2]
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(a, t)
+            for bad in (lambda: add(a, dual), lambda: add(a, a, out=dual), lambda: doubled(dual)):
+                with pytest.raises(TypeError, match="it has a tangent of forward-mode differentiation, which would be lost"):
+                    bad()
+            assert add(a, forward_ad.unpack_dual(dual).primal).tolist() == [2, 2]
+    for function in (doubled, lambda x: add(x, x)):
+        with pytest.raises(TypeError, match="is a Tensor"):
+            torch.func.jvp(function, (a,), (t,))
+
+
+@pytest.fixture
+def shift(graph):
+    x, by = graph.input("x", "f32", ["n"]), graph.input("by", "f32", ["n"])
+    kiln.ops.copy_(x, x + by)
+    graph.output(by * 2.0, "twice")
+    return kiln.compile(graph)
+
+
+def test_tensors_that_a_run_writes_count_it_as_torch_does(add, shift):
+    a, x, out = torch.ones(3), torch.zeros(3), torch.zeros(3)
+    for runs in range(1, 5):
+        assert add(a, a, out=out) is out and out._version == runs
+        shift(x, a)
+        assert x.tolist() == [runs] * 3 and (x._version, a._version) == (runs, 0)
+    call = shift.bind(x=x, by=a, twice=out)
+    for runs in range(5, 9):
+        assert call() is out and (out._version, x._version, a._version) == (runs, runs, 0)
+    call.start()
+    call.wait()
+    assert (out._version, x._version, a._version) == (9, 9, 0)
+    view = torch.zeros(6)
+    add(a, a, out=view[::2])
+    assert view._version == 1 and view[::2].tolist() == [2, 2, 2]
+    with torch.inference_mode():
+        add(a, a, out=torch.zeros(3))  # which counts nothing
+
+
+def test_a_gradient_of_what_a_run_wrote_over_is_refused(add, shift):
+    w, a = torch.nn.Parameter(torch.ones(3)), torch.ones(3)
+    for write in (lambda x: add(a, a, out=x), lambda x: shift(x, a)):
+        saved = torch.ones(3)
+        loss = (w * saved).sum()
+        with torch.no_grad():
+            write(saved)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+
+
 def test_results_of_calls_alike_are_kept_apart(add):
     given = [(torch.full((n,), float(i)), torch.ones(n)) for n in (3, 3, 3, 3, 5, 5, 5, 5) for i in range(3)]
     results = [add(a, b) for a, b in given]

@@ -40,6 +40,7 @@ TEST(Handles, NullHandles) {
   refused(kiln_call_create(nullptr, &call), "kiln_call_create: executable is NULL");
   refused(kiln_call_open(nullptr, nullptr, &call), "kiln_call_open: executable is NULL");
   refused(kiln_call_wait(nullptr), "kiln_call_wait: call is NULL");
+  refused(kiln_call_cancel(nullptr), "kiln_call_cancel: call is NULL");
   refused(kiln_call_poll(nullptr, nullptr), "kiln_call_poll: call is NULL");
   refused(kiln_call_clone(nullptr, &call), "kiln_call_clone: call is NULL");
   refused(kiln_call_bind(nullptr, 0, nullptr), "kiln_call_bind: call is NULL");

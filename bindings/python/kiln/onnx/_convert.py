@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from kiln.onnx._node import Node, name_of
 from kiln.onnx._registry import Conversion, Parameter, find
 from kiln.onnx._types import Size, dtype_of, product
 from kiln.onnx._values import Array, Tensor
-from kiln.onnx._weights import FOLDER, Weights, is_few, kiln_name
+from kiln.onnx._weights import FOLDER, Weights, is_few, kiln_names
 
 FEW = 1024
 """An input with so many elements may decide sizes."""
@@ -111,14 +111,15 @@ class Frame:
 
 
 class Converter:
-    """Converts one model, for given values of some of its inputs."""
+    """Converts one model, for given values of some of its inputs; of those that have a default `inputs` stay inputs."""
 
     def __init__(self, model: ir.Model, context: kiln.Context | None, values: Mapping[str, Array],
-                 declare: bool = False) -> None:
-        self.model, self.values = model, values
+                 inputs: Collection[str] = (), declare: bool = False) -> None:
+        self.model, self.values, self.inputs = model, values, frozenset(inputs)
         self.graph = kiln.Graph(context)
-        self.weights = Weights(self.graph, (kiln_name(str(value.name)) for value in model.graph.inputs),
-                               model.meta.get(FOLDER), declare)
+        self.names = kiln_names([str(value.name) for value in model.graph.inputs
+                                 if value.name not in model.graph.initializers or value.name in self.inputs])
+        self.weights = Weights(self.graph, self.names.values(), model.meta.get(FOLDER), declare)
         self.root = Frame(self, self.graph, dict(model.opset_imports))
         self._symbols = self._nodes = 0
 
@@ -131,11 +132,12 @@ class Converter:
                 if value not in self.root.tensors:
                     self.root.tensors[value] = self.input(value)
             self.nodes(graph, self.root)
+            outputs = kiln_names([str(value.name) for value in graph.outputs])
             for value in graph.outputs:
                 made = self.root.value(value)
                 if made.node.kind != "op" and made.node.kind != "constant":
                     made = kiln.ops.clone(made)  # an output has memory of its own
-                self.graph.output(made, kiln_name(str(value.name)))
+                self.graph.output(made, outputs[str(value.name)])
 
     def input(self, value: ir.Value) -> Tensor:
         """An input of the model."""
@@ -154,7 +156,7 @@ class Converter:
             raise kiln.Unimplemented(f"input '{name}' has no shape, and Kiln has to know how many dims there are")
         shape = [size if isinstance(size, int) else kiln.Dim(symbol(size.value or f"{name}_{i}"))
                  for i, size in enumerate(value.shape.dims)]
-        made = Tensor.of(self.graph.input(kiln_name(name), dtype, shape))
+        made = Tensor.of(self.graph.input(self.names[name], dtype, shape))
         count = product(shape)
         is_small = isinstance(count, int) and count <= FEW
         made.deciders = frozenset([name]) if is_small else None
@@ -172,6 +174,8 @@ class Converter:
         for value in graph.initializers.values():
             if value in self.root.tensors:
                 continue  # of a graph that is converted once more
+            if graph is self.model.graph and (value.name in self.inputs or value.name in self.values):
+                continue  # a default that is not taken
             assert value.const_value is not None
             self.root.tensors[value] = self.weights.tensor(self.weights.elements(value.const_value), str(value.name))
 

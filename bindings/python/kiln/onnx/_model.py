@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -18,7 +19,7 @@ from kiln.onnx import families
 from kiln.onnx._convert import Converter, NeedsValues
 from kiln.onnx._registry import NEWEST, OLDEST
 from kiln.onnx._values import Array
-from kiln.onnx._weights import FOLDER, NameTaken, kiln_name
+from kiln.onnx._weights import FOLDER, NameTaken
 
 VARIANTS = 8
 """For so many values of inputs that decide sizes a session is ready at once."""
@@ -37,38 +38,45 @@ class Model:
     specialised: dict[str, Array] = field(default_factory=dict)
     """Inputs that are none any more: the graph is for these values of theirs."""
 
+    names: dict[str, str] = field(default_factory=dict)
+    """Of the model's inputs, as Kiln has them."""
+
     def __iter__(self) -> Any:
         return iter((self.graph, self.weights))
 
 
-def load(source: Source, *, values: Mapping[str, Any] | None = None, context: kiln.Context | None = None) -> Model:
+def load(source: Source, *, values: Mapping[str, Any] | None = None, inputs: Collection[str] = (),
+         context: kiln.Context | None = None) -> Model:
     """Reads an ONNX model: `graph, weights = kiln.onnx.load("model.onnx")`.
 
     values: of inputs that decide sizes (a shape that Reshape is given, the k of TopK), by name; the graph is then for
     these values and has no such inputs. Without them such a model is refused, and the message names them.
+    inputs: names of inputs that have a default (an initializer of the same name): they are inputs of the graph, too. Others
+    with a default are weights.
     context: the graph's; the default one.
     Errors: kiln.Unimplemented tells what Kiln lacks, kiln.TypeMismatch what the model has wrong; both name the node.
     kiln.Corrupt: it is no model, or a file of weights is shorter than it says. kiln.InvalidArgument: weights lie outside of
     the model's folder. kiln.FileError, an OSError: of files; kiln.FileNotFound, a FileNotFoundError, of those that there are
     not.
     """
-    return convert(read(source), values, context)
+    return convert(read(source), values, context, inputs)
 
 
-def convert(model: ir.Model, values: Mapping[str, Any] | None, context: kiln.Context | None) -> Model:
+def convert(model: ir.Model, values: Mapping[str, Any] | None, context: kiln.Context | None,
+            inputs: Collection[str] = ()) -> Model:
     """What `load` does with a model that is read."""
     names = {str(value.name) for value in model.graph.inputs}
     given = {name: np.asarray(value) for name, value in (values or {}).items()}
-    for name in given:
+    for name in (*given, *inputs):
         if name not in names:
             raise kiln.UnknownName(f"the model has no input '{name}'; it has {', '.join(sorted(names))}")
     try:
-        converter = Converter(model, context, given)
+        converter = Converter(model, context, given, inputs)
         converter.run()
     except NameTaken:
-        converter = Converter(model, context, given, declare=True)
+        converter = Converter(model, context, given, inputs, declare=True)
         converter.run()
-    return Model(converter.graph, converter.weights.arrays, given)
+    return Model(converter.graph, converter.weights.arrays, given, converter.names)
 
 
 def read(source: Source) -> ir.Model:
@@ -107,8 +115,27 @@ def _was_another(node: ir.Node, version: int) -> bool:
     return node.domain in ("", "ai.onnx") and since(version) != since(OLDEST)
 
 
+class _Program:
+    """What was compiled for some inputs and values: a call for each thread, made when it first runs there."""
+
+    def __init__(self, model: Model, first: kiln.Call) -> None:
+        self.model = model
+        self._first, self._lock, self._own = first, threading.Lock(), threading.local()
+
+    @property
+    def call(self) -> kiln.Call:
+        """This thread's."""
+        call: kiln.Call | None = getattr(self._own, "call", None)
+        if call is None:
+            with self._lock:  # the first never runs: it can be cloned at any time
+                call = self._own.call = self._first.clone()
+        return call
+
+
 class Session:
     """A model that is ready to run: called with its inputs, by name or in order, it gives its outputs, in order.
+
+    An input with a default (an initializer of the same name) may be given by name. Any threads may call at once.
 
     Inputs that decide sizes are found when they are given: for each of their values the model is converted and compiled
     anew, `VARIANTS` of them at most; `report` tells which.
@@ -120,41 +147,55 @@ class Session:
         self.names = [str(value.name) for value in self.model.graph.inputs
                       if value.name not in self.model.graph.initializers]
         self.output_names = [str(value.name) for value in self.model.graph.outputs]
+        self._defaults = {str(value.name) for value in self.model.graph.inputs} - set(self.names)
         self._deciders: set[str] = set()
-        self._variants: dict[tuple[Any, ...], tuple[Model, kiln.Call]] = {}
+        self._programs: dict[tuple[Any, ...], _Program] = {}
+        self._lock = threading.Lock()
 
     @property
     def report(self) -> dict[str, Any]:
         """Which inputs decide sizes, and for which values of theirs there is a program."""
         return {"deciders": sorted(self._deciders),
                 "variants": [{name: array.tolist() for name, array in model.specialised.items()}
-                             for model, _ in self._variants.values()]}
+                             for model in [program.model for program in self._programs.values()]]}
 
     def __call__(self, *arrays: Any, **named: Any) -> list[Any]:
         given = dict(zip(self.names, arrays, strict=False)) | named
         if len(arrays) > len(self.names):
             raise kiln.TypeMismatch(f"{len(arrays)} arrays are given, and the model has {len(self.names)} inputs")
-        call = self._variant(given)
-        results = call(**{kiln_name(name): array for name, array in given.items() if name not in self._deciders})
+        for name in named:
+            if name not in self.names and name not in self._defaults:
+                raise kiln.UnknownName(f"the model has no input '{name}'; it has {', '.join([*self.names, *self._defaults])}")
+        program = self._program(given)
+        model = program.model
+        results = program.call(**{model.names[name]: array for name, array in given.items() if name not in model.specialised})
         return list(results) if isinstance(results, tuple | list) else [results]
 
-    def _variant(self, given: Mapping[str, Any]) -> kiln.Call:
+    def _program(self, given: Mapping[str, Any]) -> _Program:
         while True:
             values = {name: np.asarray(given[name]) for name in sorted(self._deciders) if name in given}
-            key = tuple((name, array.dtype.str, array.shape, array.tobytes()) for name, array in values.items())
-            if key in self._variants:
-                return self._variants[key][1]
-            if len(self._variants) >= VARIANTS:
-                raise kiln.OutOfRange(f"inputs that decide sizes ({', '.join(sorted(self._deciders))}) have had "
-                                      f"{VARIANTS} different values, and each is a program of its own")
-            try:
-                model = convert(self.model, values, self.context)
-            except NeedsValues as needed:
-                if not needed.names <= given.keys():
-                    raise
-                self._deciders |= needed.names
-                continue
-            executable = self.context.compile(model.graph, self.options)
-            call = executable.bind(model.weights)
-            self._variants[key] = model, call
-            return call
+            replaced = sorted(self._defaults & given.keys() - values.keys())
+            key = (*replaced, *((name, array.dtype.str, array.shape, array.tobytes()) for name, array in values.items()))
+            known = self._programs.get(key)
+            if known is None:
+                with self._lock:  # of several threads one makes it
+                    known = self._programs.get(key) or self._made(key, given, values, replaced)
+            if known is not None:
+                return known
+
+    def _made(self, key: tuple[Any, ...], given: Mapping[str, Any], values: dict[str, Array],
+              replaced: list[str]) -> _Program | None:
+        """A new program; None: more inputs turn out to decide sizes."""
+        if len(self._programs) >= VARIANTS:
+            raise kiln.OutOfRange(f"inputs that decide sizes, or have a default ({', '.join(sorted(self._deciders | set(replaced)))}), "
+                                  f"have had {VARIANTS} different values, and each is a program of its own")
+        try:
+            model = convert(self.model, values, self.context, replaced)
+        except NeedsValues as needed:
+            if not needed.names <= given.keys():
+                raise
+            self._deciders = self._deciders | needed.names
+            return None
+        executable = self.context.compile(model.graph, self.options)
+        program = self._programs[key] = _Program(model, executable.bind(model.weights))
+        return program

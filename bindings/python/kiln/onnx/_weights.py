@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -25,6 +25,21 @@ SMALL = 64
 def kiln_name(name: str) -> str:
     """A name of ONNX's as Kiln has names: without colons and control characters."""
     return re.sub(r"[:\x00-\x1f\x7f]", ".", name)
+
+
+def kiln_names(names: Sequence[str]) -> dict[str, str]:
+    """The same of several at once, each with a name of its own: `x:0` beside `x.0` is `x.0.2`."""
+    made = {name: name for name in names if kiln_name(name) == name}
+    taken = set(made.values())
+    for name in names:
+        base, number = kiln_name(name), 1
+        while name not in made:
+            called = base if number == 1 else f"{base}.{number}"
+            number += 1
+            if called not in taken:
+                made[name] = called
+                taken.add(called)
+    return made
 
 
 class NameTaken(Exception):

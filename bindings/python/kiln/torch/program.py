@@ -11,7 +11,6 @@ from typing import Any, Callable, Sequence
 
 import torch
 import torch.fx
-from torch.autograd.graph import increment_version
 
 import kiln
 from kiln.torch import _torch, random, sizes
@@ -114,7 +113,6 @@ class Assembly:
 
     def _call(self, number: int, turn: Turn, lowering: Lowering, compile: Compile) -> None:
         outputs = self.outputs_of(number)
-        writes = [node.args[0] for node in turn.kiln if is_copy(node)]
         run = compile(lowering.graph, lowering)
         name = f"kiln_{number}"
         self._root[name] = run
@@ -130,9 +128,6 @@ class Assembly:
             if is_copy(node):
                 assert isinstance(node.args[0], torch.fx.Node)
                 self._env[node] = self._host(node.args[0])
-        if writes:
-            kept = self._made.call_function(increment_version, (torch.fx.node.map_arg(writes, self._host),))
-            kept.meta["kiln"] = True
 
     def _host(self, node: torch.fx.Node) -> torch.fx.Node:
         """A value in torch: views and sizes are made where they are needed."""

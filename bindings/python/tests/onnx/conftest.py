@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 import kiln
@@ -26,3 +28,12 @@ def context(uncached: kiln.Context) -> Iterator[kiln.Context]:
     kiln.set_default_context(uncached)
     yield uncached
     kiln.set_default_context(None)
+
+
+@pytest.fixture
+def run(context: kiln.Context) -> Callable[..., list[np.ndarray[Any, Any]]]:
+    def call(made: Any, *arrays: Any) -> list[np.ndarray[Any, Any]]:
+        import kiln.onnx
+        session = kiln.onnx.Session(made, context=context, backend="cpu")
+        return [np.asarray(each) for each in session(*arrays)]
+    return call

@@ -13,36 +13,13 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from graphs import BOOL, F32, I64, model, node, value
 from onnx import TensorProto, helper, numpy_helper
 
 import kiln
 import kiln.onnx
 
 pytestmark = pytest.mark.fast
-
-F32, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-
-
-def value(name: str, shape: Any, type_: int = F32) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, type_, shape)
-
-
-def model(nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], outputs: list[str],
-          weights: dict[str, np.ndarray[Any, Any]] | None = None, opset: int = 21, **more: Any) -> onnx.ModelProto:
-    graph = helper.make_graph(nodes, "graph", inputs, [value(name, None) for name in outputs],
-                              [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], **more)
-
-
-@pytest.fixture
-def run(context: kiln.Context) -> Callable[..., list[np.ndarray[Any, Any]]]:
-    def call(made: onnx.ModelProto, *arrays: Any) -> list[np.ndarray[Any, Any]]:
-        session = kiln.onnx.Session(made, context=context, backend="cpu")
-        return [np.asarray(each) for each in session(*arrays)]
-    return call
-
-
-node = helper.make_node
 
 
 def test_names_are_kept(context: kiln.Context) -> None:

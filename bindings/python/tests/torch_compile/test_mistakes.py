@@ -247,3 +247,48 @@ def test_autocast_and_double_backward_and_inference_mode():
     (gradient,) = torch.autograd.grad(compiled(torch.sin)(x).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="double backward"):
         gradient.sum().backward()
+
+
+def test_a_tangent_is_computed_or_refused_and_never_lost():
+    import torch.autograd.forward_ad as forward_ad
+    x, tangent = torch.randn(3), torch.full((3,), 2.0)
+    function = lambda x: torch.sin(x) * 2
+    wanted = 4 * torch.cos(x)
+    run = compiled(function)
+    run(x)
+    torch.testing.assert_close(torch.func.jvp(run, (x,), (tangent,))[1], wanted)
+    inside = compiled(lambda x: torch.func.jvp(function, (x,), (tangent,))[1])
+    torch.testing.assert_close(inside(x), wanted)
+    scale = [torch.ones(3)]
+    captured = compiled(lambda x: x * scale[0])
+    captured(x)
+    with forward_ad.dual_level():
+        for dual_of in (lambda: run(forward_ad.make_dual(x, tangent)), lambda: captured(x)):
+            scale[0] = forward_ad.make_dual(torch.ones(3), tangent)
+            try:
+                made = forward_ad.unpack_dual(dual_of()).tangent
+            except TypeError as error:
+                assert "a tangent of forward-mode differentiation" in str(error)
+            else:
+                assert made is not None
+
+
+def test_threads_are_those_that_torch_had_when_the_context_was_made():
+    before = torch.get_num_threads()
+    run = torch.compile(lambda x: x * 2, backend=kiln.torch.backend)
+
+    def threads_of_a_call():
+        assert run(torch.ones(2)).tolist() == [2, 2]
+        return kiln.default_context().report()["threads"]
+    try:
+        kiln.set_default_context(None)
+        torch.set_num_threads(3)
+        assert threads_of_a_call() == 3
+        torch.set_num_threads(2)
+        assert threads_of_a_call() == 3
+        kiln.set_default_context(None)
+        torch.compiler.reset()
+        assert threads_of_a_call() == 2
+    finally:
+        torch.set_num_threads(before)
+        kiln.set_default_context(None)

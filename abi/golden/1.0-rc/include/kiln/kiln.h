@@ -420,6 +420,12 @@ KILN_EXPORT kiln_error *kiln_call_wait(kiln_call *call);
 /* The same without waiting: *out_done is 1 when no run is in flight any more, and what they came to is told (an error
  * means that they have ended, too), else 0. */
 KILN_EXPORT kiln_error *kiln_call_poll(kiln_call *call, uint32_t *out_done);
+/* Asks the run of the call that is under way to end: one in flight, or one that another thread is inside of. It does
+ * where it next can: on the CPU between steps, nodes and turns of loops, and between parts of a kernel's range; what one
+ * thread computes in one piece (a sort of one line) comes to its end, and so does what a GPU was given. It is then
+ * KILN_CANCELLED, told by kiln_call_wait or kiln_call_run, unless it was over before. Of no run, and of those that begin
+ * later, it ends nothing. Threads: any. */
+KILN_EXPORT kiln_error *kiln_call_cancel(kiln_call *call);
 /* The shape of a slot in the last run (inputs, outputs), or of a bound parameter. KILN_INVALID_ARGUMENT before the
  * first run, and for an output whose size a run resolves after a run that failed before it did. */
 KILN_EXPORT kiln_error *kiln_call_dims(const kiln_call *call, uint32_t slot, int64_t *buffer, uint64_t capacity,

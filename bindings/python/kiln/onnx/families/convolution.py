@@ -16,7 +16,10 @@ def convolve(n: Node, x: Value, w: Value, b: Value | None = None) -> Results:
     """A convolution with the node's attributes."""
     over = windows(n, n.literal(w.shape[2:], "the kernel's size"), x.shape[2:])
     function = kiln_op(f"conv{len(over.kernel)}d")
-    return function(x, w, b, stride=over.stride, padding=over.padding, dilation=over.dilation, groups=n.integer("group", 1))
+    padding = over.padding
+    if not over.is_literal:
+        x, padding = over.around(x), [0] * len(padding)
+    return function(x, w, b, stride=over.stride, padding=padding, dilation=over.dilation, groups=n.integer("group", 1))
 
 
 @op("Conv", ignores=("kernel_shape",))

@@ -21,11 +21,6 @@ def _arguments(n: Node, over: Windows) -> dict[str, Any]:
     return {"kernel": over.kernel, "stride": over.stride, "ceil_mode": n.flag("ceil_mode")}
 
 
-def _around(x: Value, over: Windows, value: float = 0.0, exact: str = "") -> Value:
-    """x with its padding as elements: for windows that Kiln's pools do not pad."""
-    return ops.pad(x, low=[0, 0, *over.low], high=[0, 0, *over.high], value=value, exact=exact)
-
-
 @op("AveragePool")
 def average_pool(n: Node, x: Value) -> Results:
     """The mean of each window; padding counts with count_include_pad."""
@@ -37,7 +32,7 @@ def average_pool(n: Node, x: Value) -> Results:
     function, none = kiln_op(f"sum_pool{rank}d"), [0] * rank
     arguments = {**_arguments(n, over), "dilation": over.dilation, "padding": none}
     ones = ops.full(value=1.0, dtype=x.dtype, shape=[1, 1, *x.shape[2:]])
-    total, count = _around(x, over), _around(ones, over, 1.0 if counts_padding else 0.0)
+    total, count = over.around(x), over.around(ones, 1.0 if counts_padding else 0.0)
     return function(total, **arguments) / function(count, **arguments)
 
 
@@ -62,14 +57,15 @@ def max_pool(n: Node, x: Value) -> Results:
         is_float, lowest = str(x.dtype) in FLOATS, 0
         if not is_float:
             lowest = int(np.iinfo(numpy_type(str(x.dtype))).min)
-        x = _around(x, over, float("-inf") if is_float else 0.0, "" if is_float else str(lowest))
+        x = over.around(x, float("-inf") if is_float else 0.0, "" if is_float else str(lowest))
         arguments["padding"], low = [0] * rank, over.low
     if not n.wants(1):
         return kiln_op(f"max_pool{rank}d")(x, **arguments)
     y, index = kiln_op(f"max_pool{rank}d_with_indices")(x, **arguments)
     by_column = n.flag("storage_order")
     if not over.is_even or by_column:  # places in what was padded
-        at = [each - before for each, before in zip(_coordinates(index, x.shape[2:]), low, strict=True)]
+        at = [each - (before if isinstance(before, int) else ops.size(value=before))
+              for each, before in zip(_coordinates(index, x.shape[2:]), low, strict=True)]
         order = list(zip(at, space, strict=True))
         if by_column:
             order.reverse()
@@ -89,7 +85,7 @@ def lp_pool(n: Node, x: Value) -> Results:
     if over.is_even:
         arguments["padding"] = over.low
     else:
-        x = _around(x, over)
+        x = over.around(x)
     return kiln_op(f"lp_pool{rank}d")(x, **arguments)
 
 

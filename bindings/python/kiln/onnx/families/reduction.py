@@ -9,7 +9,7 @@ import kiln
 from kiln import Value, ops
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Known, Results, op
-from kiln.onnx._types import FLOATS
+from kiln.onnx._types import FLOATS, Size, product
 
 
 def _reduced(function: Any, x: Value, dims: Sequence[int], keepdim: bool) -> Results:
@@ -17,6 +17,12 @@ def _reduced(function: Any, x: Value, dims: Sequence[int], keepdim: bool) -> Res
     if dims or not x.ndim:
         return function(x, dims=list(dims), keepdim=keepdim)
     return function(ops.unsqueeze(x, dims=[x.ndim]), dims=[x.ndim], keepdim=False)
+
+
+def _integer_mean(total: Value, count: Size) -> Value:
+    """Of integers, cut towards 0."""
+    divisor = ops.convert(ops.size(value=count), dtype=total.dtype)
+    return ops.floor_divide(total - ops.fmod(total, divisor), divisor)  # what fmod leaves has the sign of the total
 
 
 @op("ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceLogSum",
@@ -34,14 +40,15 @@ def reduce(n: Node, x: Value, axes: Known | None = None) -> Results:
         return _reduced(function, value, dims, keepdim)
     if n.op in ("ReduceMax", "ReduceMin") and str(x.dtype) == "bool":
         return over(ops.any if n.op == "ReduceMax" else ops.all, x)
-    if n.op in ("ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp") and not is_float:
-        raise n.refuse(f"of {x.dtype}: its result is a float, and ONNX wants an integer")
-    if n.op == "ReduceL2":
-        return ops.sqrt(over(ops.sum, ops.square(x)))
-    if n.op == "ReduceLogSum":
-        return ops.log(over(ops.sum, x))
+    if n.op == "ReduceMean" and not is_float:
+        return _integer_mean(over(ops.sum, x), product(x.shape[dim] for dim in dims))
+    if n.op in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp"):
+        of = x if is_float else ops.convert(x, dtype="f64")
+        made = (ops.sqrt(over(ops.sum, ops.square(of))) if n.op == "ReduceL2" else
+                ops.log(over(ops.sum, of)) if n.op == "ReduceLogSum" else over(ops.logsumexp, of))
+        return made if is_float else ops.convert(made, dtype=x.dtype)  # cut towards 0, as the mean of integers is
     simple = {"ReduceSum": ops.sum, "ReduceMean": ops.mean, "ReduceProd": ops.prod, "ReduceMax": ops.max,
-              "ReduceMin": ops.min, "ReduceLogSumExp": ops.logsumexp}
+              "ReduceMin": ops.min}
     if n.op in simple:
         return over(simple[n.op], x)
     return over(ops.sum, ops.abs(x) if n.op == "ReduceL1" else ops.square(x))

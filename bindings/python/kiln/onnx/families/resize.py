@@ -4,79 +4,98 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
 
 import numpy as np
 
 from kiln import Value, ops
+from kiln.onnx._arithmetic import Number, absolute, ceil, clip, counted, floor, number_of, stored, where
 from kiln.onnx._node import Node
 from kiln.onnx._registry import Known, Results, op
-from kiln.onnx._types import FLOATS, Size, equal, numpy_type, sizes
-from kiln.onnx._values import Array
+from kiln.onnx._types import FLOATS, Size, equal, sizes
 
 
 @dataclass(frozen=True)
 class Along:
     """How one dim is resized."""
 
-    size: Any
-    result: Any
-    scale: float | None
+    size: Size
+    result: Size
+    scale: float | None  # None: as the sizes are, which only a run tells
     begin: float = 0.0
     end: float = 1.0
 
+    @property
+    def is_literal(self) -> bool:
+        """Whether its sizes are known."""
+        return isinstance(self.size, int) and isinstance(self.result, int)
 
-def _places(along: Along, mode: str) -> Any:
+    @property
+    def is_exact(self) -> bool:
+        """Whether the result's size is that of x by the scale, without rounding."""
+        if self.scale is None or isinstance(self.size, int):
+            return self.scale is None or self.scale * self.size == self.result
+        return self.scale.is_integer() and equal(self.result, self.size * int(self.scale)) is True
+
+    @property
+    def is_never_one(self) -> bool:
+        """Whether the result's size is not 1, whatever a run tells."""
+        return bool(equal(self.result, 1) is False or self.is_exact and self.scale is not None and self.scale > 1)
+
+
+def _places(along: Along, mode: str) -> Number:
     """Where in x each element of the result lies."""
-    o = np.arange(along.result, dtype=np.float64)
-    size, result = along.size, along.result
-    assert along.scale is not None
-    scale = along.scale
+    o, size, result = counted(along.result), number_of(along.size), number_of(along.result)
+    scale = result / size if along.scale is None else along.scale
     exact = scale * size  # the result's size before it was rounded
     if mode == "asymmetric":
         return o / scale
-    if mode == "align_corners":
-        return o * (size - 1) / (exact - 1) if exact != 1 else np.zeros(result)
-    if mode == "tf_crop_and_resize":
-        if exact != 1:
-            return along.begin * (size - 1) + o * (along.end - along.begin) * (size - 1) / (exact - 1)
-        return np.full(result, 0.5 * (along.begin + along.end) * (size - 1))
+    if mode in ("align_corners", "tf_crop_and_resize"):
+        begin, end = (0.0, 1.0) if mode == "align_corners" else (along.begin, along.end)
+        steps = where(exact == 1, 1.0, exact - 1)
+        alone = 0.0 if mode == "align_corners" else 0.5 * (begin + end) * (size - 1)
+        return where(exact == 1, o * 0.0 + alone, begin * (size - 1) + o * (end - begin) * (size - 1) / steps)
     if mode == "tf_half_pixel_for_nn":
         return (o + 0.5) / scale
     if mode == "pytorch_half_pixel":
-        return (o + 0.5) / scale - 0.5 if result > 1 else np.zeros(result)
+        return where(result > 1, (o + 0.5) / scale - 0.5, o * 0.0)
     if mode == "half_pixel_symmetric":
         return size / 2 * (1 - result / exact) + (o + 0.5) / scale - 0.5
     return (o + 0.5) / scale - 0.5
 
 
-_NEAREST: dict[str, Callable[[Array], Any]] = {
-    "round_prefer_floor": lambda place: np.ceil(place - 0.5), "round_prefer_ceil": lambda place: np.floor(place + 0.5),
-    "floor": np.floor, "ceil": np.ceil}
+_NEAREST: dict[str, Callable[[Number], Number]] = {
+    "round_prefer_floor": lambda place: ceil(place - 0.5), "round_prefer_ceil": lambda place: floor(place + 0.5),
+    "floor": floor, "ceil": ceil}
 
 
-def _cubic(distance: Array, a: float) -> Any:
-    d = np.abs(distance)
-    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
-    return np.where(d <= 1, near, np.where(d < 2, a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a, 0.0))
+def _cubic(distance: Number, a: float) -> Number:
+    d = absolute(distance)
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    return where(d <= 1, near, where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, d * 0.0))
 
 
-def _weights(n: Node, along: Along, places: Array, mode: str) -> tuple[Array, Array]:
+def _weights(n: Node, along: Along, places: Number, mode: str) -> tuple[Number, Number]:
     """For each element of the result, which of x's it is made of, and how much of each."""
-    assert along.scale is not None
-    stretch = max(1.0, 1.0 / along.scale) if n.flag("antialias") else 1.0
+    stretch = 1.0
+    if n.flag("antialias"):
+        if along.scale is None:
+            raise n.refuse(f"antialias of sizes {along.size} and {along.result}, which have to be known, or a scale told")
+        stretch = max(1.0, 1.0 / along.scale)
     reach = (1.0 if mode == "linear" else 2.0) * stretch
-    first = np.floor(places - reach).astype(np.int64) + 1
     count = int(np.ceil(2 * reach)) + (1 if stretch != 1.0 else 0)
-    indices = first[:, None] + np.arange(count)
-    distance = (indices - places[:, None]) / stretch
+    column = ops.unsqueeze(places, dims=[1]) if isinstance(places, Value) else places[:, None]
+    indices = floor(column - reach) + 1.0 + np.arange(count, dtype=np.float64)
+    distance = (indices - column) / stretch
     a = n.number("cubic_coeff_a", -0.75)
-    weights = np.maximum(1 - np.abs(distance), 0) if mode == "linear" else _cubic(distance, a)
+    weights = clip(1.0 - absolute(distance), 0.0, np.inf) if mode == "linear" else _cubic(distance, a)
+    last = number_of(along.size) - 1.0
     if n.flag("exclude_outside"):
-        weights = np.where((indices < 0) | (indices >= along.size), 0.0, weights)
+        weights = where((indices < 0.0) | (indices > last), weights * 0.0, weights)
     if n.flag("exclude_outside") or stretch != 1.0:
-        weights = weights / weights.sum(axis=1, keepdims=True)
-    return np.clip(indices, 0, along.size - 1), weights
+        weights = weights / (ops.sum(weights, dims=[1], keepdim=True) if isinstance(weights, Value) else
+                             weights.sum(axis=1, keepdims=True))
+    return clip(indices, 0.0, last), weights
 
 
 def _native(n: Node, x: Value, alongs: dict[int, Along], mode: str, places: str, nearest: str) -> Value | None:
@@ -89,12 +108,13 @@ def _native(n: Node, x: Value, alongs: dict[int, Along], mode: str, places: str,
     if len(scale) < len(size):
         scale = []  # they follow from the sizes
     if mode == "linear" and str(x.dtype) in FLOATS:
-        if places in ("half_pixel", "asymmetric"):
-            return ops.resize_linear(x, size=size, scale=scale, half_pixel=places == "half_pixel")
-        exact = all(isinstance(each.size, int) and each.scale is not None and each.scale * each.size == each.result >= 2
-                    for each in told)
-        return ops.resize_linear(x, size=size, scale=scale, align_corners=True) if (
-            places == "align_corners" and exact) else None
+        centred = places == "half_pixel" or all(
+            places == "pytorch_half_pixel" and each.is_never_one or places == "half_pixel_symmetric" and each.is_exact
+            for each in alongs.values())
+        if centred or places == "asymmetric":
+            return ops.resize_linear(x, size=size, scale=scale, half_pixel=centred)
+        return ops.resize_linear(x, size=size, scale=scale, align_corners=True) if places == "align_corners" and all(
+            each.is_exact and each.is_never_one for each in alongs.values()) else None
     if mode == "nearest" and (places == "asymmetric" and nearest == "floor" or places == "half_pixel" and (
             nearest.startswith("round") and scale and all(each.is_integer() for each in scale))):
         return ops.resize_nearest(x, size=size, scale=scale, half_pixel=places == "half_pixel")
@@ -104,35 +124,33 @@ def _native(n: Node, x: Value, alongs: dict[int, Along], mode: str, places: str,
 def resized(n: Node, x: Value, alongs: dict[int, Along]) -> Value:
     """x with other sizes of some of its dims, one dim after the other."""
     mode = n.text("mode", "nearest", among=("nearest", "linear", "cubic"))
-    where = n.text("coordinate_transformation_mode", "half_pixel" if n.op == "Resize" else "asymmetric", among=(
+    where_ = n.text("coordinate_transformation_mode", "half_pixel" if n.op == "Resize" else "asymmetric", among=(
         "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
         "tf_half_pixel_for_nn"))
     nearest = n.text("nearest_mode", "round_prefer_floor" if n.op == "Resize" else "floor", among=list(_NEAREST))
-    native = _native(n, x, alongs, mode, where, nearest)
+    native = _native(n, x, alongs, mode, where_, nearest)
     if native is not None:
         return native
-    for along in alongs.values():
-        n.literal([along.size, along.result], f"a size, with mode '{mode}' and coordinates by '{where}',")
     dtype = str(x.dtype)
     is_float, y = dtype in FLOATS, x
     if mode != "nearest" and not is_float:  # computed as floats, and cut to integers as ONNX's reference does
         y = ops.convert(y, dtype="f32")
     graph, outside = n.frame.graph, None
     for dim, along in alongs.items():
-        places = _places(along, where)
-        if where == "tf_crop_and_resize":
-            beyond = (places < 0) | (places > along.size - 1)
-            if beyond.any():
+        places = _places(along, where_)
+        if where_ == "tf_crop_and_resize":
+            beyond = (places < 0.0) | (places > number_of(along.size) - 1.0)
+            if isinstance(beyond, Value) or beyond.any():
                 shape = [along.result if i == dim else 1 for i in range(x.ndim)]
-                made = graph.constant(beyond.reshape(shape))
+                made = ops.reshape(beyond if isinstance(beyond, Value) else graph.constant(beyond), shape=shape)
                 outside = made if outside is None else ops.or_(outside, made)
         if mode == "nearest":
-            index = np.clip(_NEAREST[nearest](places), 0, along.size - 1).astype(np.int64)
-            if along.result != along.size or (index != np.arange(along.size)).any():
-                y = ops.index_select(y, graph.constant(index), dim=dim)
+            index = clip(_NEAREST[nearest](places), 0.0, number_of(along.size) - 1.0)
+            if not along.is_literal or along.result != along.size or (index != np.arange(along.size)).any():
+                y = ops.index_select(y, stored(index, "i64"), dim=dim)
             continue
         indices, weights = _weights(n, along, places, mode)
-        y = ops.resample(y, graph.constant(weights.astype(numpy_type(str(y.dtype)))), graph.constant(indices), dim=dim)
+        y = ops.resample(y, stored(weights, str(y.dtype)), stored(indices, "i64"), dim=dim)
     if outside is not None:
         value = n.number("extrapolation_value", 0.0)
         y = ops.where(outside, ops.full(value=value, dtype=y.dtype, shape=[]), y)
@@ -140,15 +158,13 @@ def resized(n: Node, x: Value, alongs: dict[int, Along]) -> Value:
 
 
 def _scaled(n: Node, size: Size, scale: float) -> Size:
-    """The result's size, rounded down; of one that only a run tells, by scales that are whole, or one over a whole."""
+    """The result's size, rounded down."""
     if isinstance(size, int):
         return int(np.floor(size * scale))
-    if scale >= 1 and scale.is_integer():
-        return size * int(scale)
-    if (1 / scale).is_integer():
-        return size // int(1 / scale)
-    raise n.refuse(f"size {size} times {scale}; of a size that only a run tells a whole scale, or one over one, was "
-                   "expected")
+    exact = Fraction(scale)  # which any float is
+    if exact.denominator > 2**30 or exact.numerator > 2**30:
+        raise n.refuse(f"size {size}, which only a run tells, times {scale}")
+    return size * exact.numerator // exact.denominator
 
 
 def _ratio(size: Size, result: Size) -> float | None:
