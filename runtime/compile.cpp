@@ -88,9 +88,10 @@ Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const Co
   KILN_ASSIGN(const Passes passes, select_passes(work));
   work.lower = passes.lower;
   KILN_TRY(warn_of_numerics(work, passes));
-  if (!options.dump.empty()) {
+  if (!options.dump.empty() || !options.report_html.empty()) {
     KILN_ASSIGN(work.dump, Dump::open(options.dump));
     report.dump = work.dump->folder();
+    if (!options.report_html.empty()) report.passes_seen = work.dump;
     KILN_TRY(work.dump->add_given(graph));
   }
   KILN_ASSIGN(graph, run_passes(work, "early passes", passes.early, Stage::pre_grad, std::move(graph)));

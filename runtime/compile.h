@@ -58,8 +58,9 @@ struct Compiled {
 };
 // `report` is filled as far as the compile came, also on failure. Outcomes: HIT; MISS; REJECT: there was a record, but
 // it could not be loaded, and the graph was compiled again; BYPASS: the graph's key was not used, because the cache is
-// off, texts are wanted or no code is, what passes make is dumped, or a late pass has no identity. Errors: what is
-// wrong with graph, options, a pass or the machine; not_cached (with the report's JSON) under require_hit; cancelled.
+// off, texts are wanted or no code is, what passes make is dumped or shown, or a late pass has no identity. Errors:
+// what is wrong with graph, options, a pass or the machine; not_cached (with the report's JSON) under require_hit;
+// cancelled.
 Result<Compiled> compile(const CompileEnvironment &env, GraphPtr graph, const CompileOptions &options,
                          CompileReport &report);
 

@@ -107,6 +107,8 @@ const std::array compile_rows = {
     option_row<&O::dump>("dump", "with it the cache is not asked for the graph",
                          "a folder, in which the compile makes one with what each pass made of the graph: as text, "
                          "JSON and DOT, and as the difference to the graph before"),
+    option_row<&O::report_html>("report_html", "with it the cache is not asked for the graph",
+                                "a file that becomes a page which shows the whole compile, and how a lookup ends now"),
 };
 
 }  // namespace

@@ -55,6 +55,7 @@ struct CompileOptions {
   SpecializeWhen specialize_when = SpecializeWhen::ahead;
   uint32_t compile_threads = 0;            // 0: one per usable core
   std::string dump = {};                   // a folder (dump.h); the graph's key is then not used
+  std::string report_html = {};            // a file (compile_page.h); likewise
   bool want_ir = false, want_asm = false;  // texts into the result (the cache is then not asked); no host's to ask
 
   // The registered backend that is asked before one of Kiln's own; empty: none is.

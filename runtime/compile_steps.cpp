@@ -141,9 +141,8 @@ Status warn(Work &work, std::string text) {
 
 Result<Target> choose_target(const Work &work) {
   work.report.backend = work.options.backend;
-  if (const Result<const BackendInfo *> own = find_backend(work.options.backend); !own.ok())
-    if (!work.env.backends->find(work.options.backend))
-      return error(own.status().code(), own.status().message(), work.env.backends->known());
+  if (!work.env.backends->find(work.options.backend))
+    KILN_TRY(find_backend(work.options.backend, work.env.backends->names()).status());
   const BackendInfo *backend = &work.backend();
   KILN_ASSIGN(Target target, target_of(*backend, work.options.cpu, work.options.arch));
   if (!target.on_device() || !target.arch.empty()) return target;
@@ -332,6 +331,7 @@ Bypass bypass_of(const Work &work, const Graph &graph, const PassPtrs &late) {
         return {reason, str_cat(reason, ", which strict mode needs of every backend: give it a UUID")};
       }
   if (!work.options.dump.empty()) return {"dump"};
+  if (!work.options.report_html.empty()) return {"report_html"};
   if (!work.cache()) {
     const std::string_view refusal = work.options.use_cache ? work.env.cache_refusal : "";
     const std::string reason = refusal.empty() ? "cache off" : std::string(refusal);

@@ -4,6 +4,7 @@
 
 #include "runtime/compile_explain.h"
 #include "runtime/compile_order.h"
+#include "runtime/compile_page.h"
 #include "runtime/edited.h"
 #include "runtime/entries.h"
 
@@ -198,7 +199,8 @@ Result<Compiled> Context::compile(GraphPtr graph, const CompileOptions &options,
   env.later = [weak = weak_from_this()](LaterEntry entry) {
     if (const auto self = weak.lock()) self->make_later(std::move(entry));
   };
-  Result<Compiled> compiled = kiln::compile(env, std::move(graph), options, report);
+  const auto make = options.report_html.empty() ? kiln::compile : compile_with_page;
+  Result<Compiled> compiled = make(env, std::move(graph), options, report);
   std::lock_guard lock(mutex_);
   passes_run_.add(report);
   if (compiled.ok()) {

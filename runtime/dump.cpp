@@ -47,6 +47,7 @@ Status write(const std::string &path, std::string_view text) {
 }  // namespace
 
 Result<std::shared_ptr<Dump>> Dump::open(const std::string &folder) {
+  if (folder.empty()) return std::shared_ptr<Dump>(new Dump(""));
   std::error_code code;
   std::filesystem::create_directories(folder, code);
   for (size_t number = 0;; ++number) {
@@ -58,15 +59,16 @@ Result<std::shared_ptr<Dump>> Dump::open(const std::string &folder) {
     const std::string list = own + "/passes.tsv";
     FileDescriptor index(::open(list.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
     if (index.get() < 0) return failed("make", list);
-    const std::shared_ptr<Dump> dump(new Dump(std::move(own), std::move(index)));
+    const std::shared_ptr<Dump> dump(new Dump(std::move(own)));
+    dump->index_ = std::move(index);
     KILN_TRY(dump->list("stage\tpass\tpart\tbefore\tafter\tnodes before\tnodes after\n"));
     return dump;
   }
 }
 
 Status Dump::list(std::string_view row) {
-  while (!row.empty()) {
-    const ssize_t written = ::write(index_.get(), row.data(), row.size());
+  while (index_ && !row.empty()) {
+    const ssize_t written = ::write(index_->get(), row.data(), row.size());
     if (written < 0 && errno != EINTR) return failed("write", folder_ + "/passes.tsv");
     if (written > 0) row.remove_prefix(static_cast<size_t>(written));
   }
@@ -77,30 +79,41 @@ Result<const Dump::File *> Dump::file_of(const GraphPtr &graph, std::string_view
                                          const File *before) {
   std::shared_ptr<const File> &known = files_[graph.get()];
   if (known) return known.get();
-  File file{.stem = {}, .text = print(*graph), .graph = graph};
+  File file{.stem = {}, .text = print(*graph), .diff = {}, .graph = graph};
   const auto same = by_text_.find(file.text);
   if (before ? before->text == file.text : same != by_text_.end()) {
     file.stem = before ? before->stem : same->second->stem;
   } else {
     file.stem = str_cat(padded(count_++), "_", for_file(stage), pass.empty() ? "" : "_", for_file(pass));
-    const std::string path = str_cat(folder_, "/", file.stem);
-    KILN_TRY(write(path + ".txt", file.text));
-    KILN_TRY(write(path + ".json", write_json(*graph)));
-    KILN_TRY(write(path + ".dot", print_dot(*graph)));
-    if (before)
-      KILN_TRY(write(path + ".diff", unified_diff(before->text, file.text, before->stem + ".txt", file.stem + ".txt")));
+    if (before) file.diff = unified_diff(before->text, file.text, before->stem + ".txt", file.stem + ".txt");
+    if (index_) KILN_TRY(write_files(file));
   }
   known = std::make_shared<const File>(std::move(file));
   by_text_.emplace(known->text, known);
   return known.get();
 }
 
+Status Dump::write_files(const File &file) const {
+  const std::string path = str_cat(folder_, "/", file.stem);
+  KILN_TRY(write(path + ".txt", file.text));
+  KILN_TRY(write(path + ".json", write_json(*file.graph)));
+  KILN_TRY(write(path + ".dot", print_dot(*file.graph)));
+  return file.diff.empty() ? Status() : write(path + ".diff", file.diff);
+}
+
+Status Dump::add_given(const GraphPtr &graph) {
+  KILN_ASSIGN(given_, file_of(graph, "given", "", nullptr));
+  return {};
+}
+
 Status Dump::add(const Run &run) {
   const std::string_view part = run.part.empty() ? "graph" : run.part;  // of one that no pass was told of
   KILN_ASSIGN(const File *before, file_of(run.before, run.stage, part, nullptr));
   KILN_ASSIGN(const File *after, file_of(run.after, run.stage, run.pass, before));
-  return list(str_cat(cell(run.stage), "\t", cell(run.pass), "\t", cell(run.part), "\t", before->stem, "\t",
-                      after->stem, "\t", run.before->nodes().size(), "\t", run.after->nodes().size(), "\n"));
+  const Row &row = rows_.emplace_back(Row{std::string(run.stage), std::string(run.pass), std::string(run.part), before,
+                                          after, run.before->nodes().size(), run.after->nodes().size()});
+  return list(str_cat(cell(row.stage), "\t", cell(row.pass), "\t", cell(row.part), "\t", before->stem, "\t",
+                      after->stem, "\t", row.nodes_before, "\t", row.nodes_after, "\n"));
 }
 
 }  // namespace kiln

@@ -112,24 +112,26 @@ std::string thrown_by(const std::function<void()> &callback, std::string_view of
 }
 
 Status call_back(const std::function<kiln_error *()> &callback) {
-  bool threw = false;
-  return call_back(callback, threw);
+  Status status = call_pass(callback);
+  if (status.code() == Code::exception) {
+    auto info = std::make_shared<ErrorInfo>(*status.info());
+    info->code = Code::plugin_failed;
+    return Status(std::move(info));
+  }
+  return status;
 }
 
-Status call_back(const std::function<kiln_error *()> &callback, bool &threw) {
-  threw = true;
+Status call_pass(const std::function<kiln_error *()> &callback) {
   try {
     const HostFloats floats;
     const InCallback in_callback;
-    kiln_error *failure = callback();
-    threw = false;
-    return take_status(failure);
+    return take_status(callback());
   } catch (const std::bad_alloc &) {
     return kiln::error(Code::out_of_memory, "out of memory");
   } catch (const std::exception &exception) {
-    return kiln::error(Code::plugin_failed, "it threw an exception: ", printable(exception.what()));
+    return kiln::error(Code::exception, "it threw an exception: ", printable(exception.what()));
   } catch (...) {
-    return kiln::error(Code::plugin_failed, "it threw an exception");
+    return kiln::error(Code::exception, "it threw an exception");
   }
 }
 

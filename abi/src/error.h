@@ -22,8 +22,9 @@ Status sink_failure_or(Status status);
 // exception: text"; empty: nothing.
 std::string thrown_by(const std::function<void()> &callback, std::string_view of);
 // Runs a callback of a host's or plugin's, in the host's floating-point environment: what it returns or throws becomes
-// the Status.
+// the Status. What was thrown, there or before its language caught it (KILN_EXCEPTION), is plugin_failed.
 Status call_back(const std::function<kiln_error *()> &callback);
-Status call_back(const std::function<kiln_error *()> &callback, bool &threw);
+// The same of a pass, of which it is told apart: `exception`.
+Status call_pass(const std::function<kiln_error *()> &callback);
 
 }  // namespace kiln::abi

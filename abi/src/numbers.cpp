@@ -23,7 +23,8 @@ static_assert(is(KILN_OK, Code::ok) && is(KILN_INVALID_ARGUMENT, Code::invalid_a
               is(KILN_OUT_OF_MEMORY, Code::out_of_memory) && is(KILN_BUSY, Code::busy) &&
               is(KILN_PLUGIN_FAILED, Code::plugin_failed) && is(KILN_IO, Code::io) && is(KILN_CORRUPT, Code::corrupt) &&
               is(KILN_INCOMPATIBLE, Code::incompatible) && is(KILN_NO_DEVICE, Code::no_device) &&
-              is(KILN_OUT_OF_RANGE, Code::out_of_range) && is(KILN_INTERNAL, Code::internal));
+              is(KILN_OUT_OF_RANGE, Code::out_of_range) && is(KILN_INTERNAL, Code::internal) &&
+              is(KILN_EXCEPTION, Code::exception));
 
 static_assert(is(KILN_F64, DType::f64) && is(KILN_F32, DType::f32) && is(KILN_F16, DType::f16) &&
               is(KILN_BF16, DType::bf16) && is(KILN_I64, DType::i64) && is(KILN_I32, DType::i32) &&

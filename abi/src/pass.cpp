@@ -74,9 +74,9 @@ Status check_numbers(const Checks &check, const kiln_pass &pass) {
 // What is true of this run alone, or else what the compile answers.
 Result<const std::optional<AttrValue> *> ask(kiln_pass_call &call, std::string_view question) {
   const PassContext *pass = call.pass;
-  if (pass && (question == "compile.stage" || question == "compile.region")) {
+  if (pass && (question == question_of_stage || question == question_of_region)) {
     std::optional<AttrValue> &answer = call.own_answers.emplace_back();
-    if (question == "compile.stage") {
+    if (question == question_of_stage) {
       answer = std::string(name_of(pass->pass->stage));
     } else if (pass->region) {
       answer = *pass->region;
@@ -126,8 +126,7 @@ Result<std::shared_ptr<Pass>> make_pass(const Checks &check, Context &context, c
   pass->run = [callbacks, &context](PassContext &running) -> Status {
     const Passing<kiln_pass_call> call(context, running);
     call->patterns = &callbacks->patterns;
-    if (callbacks->pass.run)
-      return call_back([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); }, running.threw);
+    if (callbacks->pass.run) return call_pass([&] { return callbacks->pass.run(callbacks->pass.user, call.get()); });
     KILN_ASSIGN(running.rewrites, apply_patterns(*call.get()));
     running.done = true;
     return {};

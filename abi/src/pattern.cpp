@@ -26,7 +26,7 @@ class OpsInSetup : public OpTable {
 };
 
 Result<patterns::Pattern> read_one(const Checks &check, const kiln_pattern *given, const OpTable &ops,
-                                   PatternCalls &calls, ByteWriter &texts) {
+                                   PatternCalls &calls) {
   KILN_ASSIGN(const kiln_pattern in, check.request(given, "pattern"));
   if (in.reserved0) return check.fail("pattern->reserved0 is not 0");
   KILN_TRY(check.pointer(in.json, "pattern->json"));
@@ -36,7 +36,6 @@ Result<patterns::Pattern> read_one(const Checks &check, const kiln_pattern *give
   if (!in.rewrite && !pattern.replacement)
     return check.fail("pattern '", pattern.name, "' has no replacement, and pattern->rewrite is NULL");
   calls.rewrites.push_back(in.rewrite);
-  texts.text({in.json, in.json_size});
   return pattern;
 }
 
@@ -44,7 +43,7 @@ Result<patterns::Pattern> read_one(const Checks &check, const kiln_pattern *give
 Result<std::vector<ValueId>> ask_pass(kiln_pass_call &call, size_t number, const patterns::Place &place) {
   Match match{.pattern = call.pass->pass->patterns->set.patterns()[number], .place = place, .by = {}};
   call.match = &match;
-  const Status status = call_back([&] { return call.patterns->rewrites[number](call.patterns->user, &call); });
+  const Status status = call_pass([&] { return call.patterns->rewrites[number](call.patterns->user, &call); });
   call.match = nullptr;
   if (call.pass->cancelled) return error(Code::cancelled, "the host cancelled the compile");
   KILN_TRY(status);
@@ -74,16 +73,19 @@ Result<std::shared_ptr<const PassPatterns>> read_patterns(const Checks &check, c
   if (given.empty()) return std::shared_ptr<const PassPatterns>();
   const OpsInSetup ops(context.ops(), plugin);
   std::vector<patterns::Pattern> all;
-  ByteWriter texts;
+  std::vector<std::string> texts;
+  ByteWriter keyed;
   for (const kiln_pattern *one : given) {
-    Result<patterns::Pattern> read = read_one(check, one, ops, calls, texts);
+    Result<patterns::Pattern> read = read_one(check, one, ops, calls);
     if (!read.ok()) return read.take_status().with_prefix(str_cat("pass->patterns[", all.size(), "]: "));
     all.push_back(std::move(read).value());
+    keyed.text(texts.emplace_back(one->json, one->json_size));
   }
   Result<patterns::PatternSet> set = patterns::PatternSet::make(std::move(all));
   if (!set.ok()) return set.take_status().with_prefix("pass->patterns: ");
   calls.user = pass.user;
-  return std::make_shared<const PassPatterns>(PassPatterns{std::move(set).value(), digest_of(texts.bytes())});
+  return std::make_shared<const PassPatterns>(
+      PassPatterns{std::move(set).value(), std::move(texts), digest_of(keyed.bytes())});
 }
 
 Result<uint64_t> apply_patterns(kiln_pass_call &call) {

@@ -131,7 +131,7 @@ kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_repor
     json.end_list().key("passes").begin_list();
     const PassList passes = context->passes();
     for (const auto &pass : passes.all())
-      if (!pass->built_in()) write_report(*pass, json);
+      if (!pass->built_in()) write_report(*pass, json, true);
     json.end_list().key("ops");
     context->ops().write_report(json);
     context->functions()->write_report(json);

@@ -5,11 +5,9 @@
 #include <cstdio>
 
 #include "commands.h"
-#include "report.h"
 #include "run_arrays.h"
 #include "session.h"
 #include "stats.h"
-#include "temporary_folder.h"
 
 namespace kiln::cli {
 namespace {
@@ -83,16 +81,7 @@ int compile_main(const Args &args) {
   const Weights weights(args, session, subject.graph, targets.size());
   std::vector<Executable> made;
   long long kernels = 0;
-  const auto page = args.get("--report");
-  std::optional<TemporaryFolder> dump;  // for the page
-  std::string lookup;
-  if (page) {
-    std::vector<Options> asked = options_of_targets(args, session);
-    Options &asks = asked.back();
-    asks.set("dump", "");
-    lookup = look_up(session, subject.graph, asks);
-    if (!args.has(dump_flag.name)) targets.back().set("dump", dump.emplace().path());
-  }
+  if (const auto page = args.get("--report")) targets.back().set("report_html", std::string_view(*page));
   for (Options &options : targets) {
     options.set("cache", false);
     Compiled compiled = compile(session, subject.graph, options);
@@ -100,8 +89,6 @@ int compile_main(const Args &args) {
     kernels += stats.compile.i64("kernels_compiled");
     made.push_back(std::move(compiled.executable));
   }
-  if (page)
-    write_file(*page, report_html({session, args.operands()[0], subject.graph, made.back(), stats.compile, lookup}));
   const Executable joined = made.size() > 1 ? join(made) : std::move(made[0]);
   watch.lap();
   save(args, joined, weights, *output);

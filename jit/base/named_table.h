@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "jit/base/str.h"
 
@@ -38,6 +39,11 @@ class NamedTable {
   // False: none has the id.
   bool remove(uint64_t id) {
     return std::erase_if(entries_, [id](const auto &e) { return e.second.id == id; }) > 0;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto &entry : entries_) all.push_back(entry.first);
+    return all;
   }
   // What a message says of a name that is not there: "; there are a, b", or that there are none.
   std::string known() const {

@@ -32,6 +32,7 @@ enum class Code : uint32_t {
   no_device = 14,
   out_of_range = 15,
   internal = 16,
+  exception = 17,  // of a callback's
 };
 
 // The error's content. `plugin` names the plugin at fault, if one is; `node` the node at

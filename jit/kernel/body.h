@@ -31,4 +31,8 @@ bool has_symbols(const Compute &compute);
 // Calls `fn` with every expression (index maps and `index` values) so that it can be replaced.
 void for_each_expr(Body &body, const std::function<void(Expr &)> &fn);
 
+// Values of a map's body that are loaded along the last parallel axis but one, while lanes go along the last: a
+// transpose, which blocks of both axes do in registers. Empty: none, or the kernel does more than such a block may.
+std::vector<size_t> crossed_loads(const Kernel &kernel);
+
 }  // namespace kiln::kernel

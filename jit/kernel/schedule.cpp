@@ -14,6 +14,7 @@ constexpr int64_t small_window = 64;  // points of a sum over several axes: too 
 // Of an axis that each point goes through. Rows may be long and few: tasks must still be enough for all threads.
 constexpr int64_t unknown_extent = 512;
 constexpr int64_t task_elements = 4096;  // of one task, where sizes are known: some µs of work, 16 KiB a buffer
+constexpr int64_t block_side = 64;       // of a transpose: rows read and rows written are pages of their own
 
 int64_t constant_or(const Expr &e, int64_t otherwise) { return e.is_integer() ? e.integer() : otherwise; }
 
@@ -142,6 +143,13 @@ void schedule_loops(Kernel &kernel, const Target &target) {
   }
   s.tiles.assign(rows, 1);
   if (target.on_device()) return;
+  s.stream_bytes = stream_bytes;
+  if (!crossed_loads(kernel).empty()) {
+    for (size_t i = rows - 2; i < rows; ++i)
+      s.tiles[i] =
+          static_cast<uint32_t>(std::clamp<int64_t>(constant_or(kernel.parallel[i].extent, block_side), 1, block_side));
+    return;
+  }
   // The innermost parallel axes fill a task, as long as their extents are known.
   int64_t left = std::max<int64_t>(1, task_elements / work);
   if (!inner) left = std::max<int64_t>({left, int64_t{4} * s.lanes(), int64_t{points_side_by_side(kernel)}});
@@ -151,7 +159,6 @@ void schedule_loops(Kernel &kernel, const Target &target) {
     if (extent > left) break;
     left /= std::max<int64_t>(extent, 1);
   }
-  s.stream_bytes = stream_bytes;
 }
 
 }  // namespace

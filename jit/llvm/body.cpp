@@ -7,6 +7,7 @@ namespace {
 llvm::Value *emit_value(KernelState &state, const kernel::Body &body, const kernel::Value &value, const Values &done,
                         const Point &point, const Leaves &leaves) {
   using kernel::Core;
+  if (done.size() < leaves.loaded.size() && leaves.loaded[done.size()]) return leaves.loaded[done.size()];
   switch (value.op) {
     case Core::constant:
       return constant_of(state, value.type, value.immediate);

@@ -147,11 +147,19 @@ void emit_scatter(KernelState &state, llvm::Value *elements, llvm::Value *pointe
 struct Leaves {
   std::span<llvm::Value *const> carriers;  // combine bodies: left side's, then right side's
   llvm::Value *accumulator = nullptr;      // epilogues
+  // By number of a body's value: what is there already; null, or none: it is to be made.
+  std::span<llvm::Value *const> loaded = {};
 };
 // Emits a body at a point; gives its yields, uniform or varying.
 Values emit_body(KernelState &state, const kernel::Body &body, const Point &point, const Leaves &leaves = {});
 // `results`: yields or carriers, by number.
 void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &results, const Point &point);
+
+// ---- crossed.cpp
+// A block of lanes() x lanes() points of the kernel's last two parallel axes, from (i, j) on, whose loads `crossed`
+// (kernel::crossed_loads) are read along i and transposed in registers.
+void emit_crossed_block(KernelState &state, std::span<const size_t> crossed, const Point &point, llvm::Value *i,
+                        llvm::Value *j);
 
 // ---- arithmetic.cpp
 llvm::Type *type_of(KernelState &state, DType type);  // of a scalar in registers

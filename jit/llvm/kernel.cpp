@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "jit/base/kernel_args.h"
+#include "jit/kernel/body.h"
 #include "jit/llvm/emitter.h"
 
 namespace kiln::codegen {
@@ -46,7 +47,8 @@ class KernelEmitter {
                nullptr,
                {}},
         b_(state_.b),
-        kernel_(kernel) {}
+        kernel_(kernel),
+        crossed_(kernel::crossed_loads(kernel)) {}
 
   Status emit() {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", state_.function));
@@ -198,6 +200,30 @@ class KernelEmitter {
     if (is_tiled_contraction(kernel_) && axis + 2 == count)
       return emit_contraction(state_, point, ranges_[axis], ranges_[axis + 1]);
     if (axis == count) return emit_stages(state_, point);
+    if (axis + 2 == count && !crossed_.empty()) return emit_blocks(axis, point);
+    emit_axis(axis, point);
+  }
+
+  // A transpose, whose last axes go in blocks: what is left of them goes point by point, and lanes along the last.
+  void emit_blocks(size_t axis, const Point &point) {
+    const unsigned lanes = kernel_.schedule.lanes();
+    const Range lines = ranges_[axis], columns = ranges_[axis + 1];
+    const auto [blocks, other_lines] = split_range(state_, lines, lanes);
+    const auto [pieces, other_columns] = split_range(state_, columns, lanes);
+    emit_loop(state_, blocks, lanes, [&, pieces = pieces, other_columns = other_columns](llvm::Value *i) {
+      emit_loop(state_, pieces, lanes, [&](llvm::Value *j) { emit_crossed_block(state_, crossed_, point, i, j); });
+      if (!columns.has_rest(lanes)) return;
+      ranges_[axis] = {i, b_.CreateNSWAdd(i, b_.getInt64(lanes)), lanes};
+      ranges_[axis + 1] = other_columns;
+      emit_axis(axis, point);
+    });
+    ranges_[axis] = other_lines;
+    ranges_[axis + 1] = columns;
+    if (lines.has_rest(lanes)) emit_axis(axis, point);
+  }
+
+  void emit_axis(size_t axis, const Point &point) {
+    const size_t count = kernel_.parallel.size();
     const Schedule &schedule = kernel_.schedule;
     const bool vectors = axis + 1 == count && schedule.vector == Schedule::Vector::parallel;
     const unsigned width = vectors ? schedule.lanes() : 1;
@@ -221,6 +247,7 @@ class KernelEmitter {
   std::vector<llvm::Value *> extents_, tile_count_values_;
   std::vector<Expr> tile_counts_;
   std::vector<Range> ranges_;          // of the task being emitted
+  std::vector<size_t> crossed_;        // loads of a transpose, by number
   llvm::Value *any_stream_ = nullptr;  // i1
 };
 

@@ -101,14 +101,15 @@ class ElementAccess {
   void prefetch() {
     const bool tail = active_ && !point_.whole;
     if (tail || state_.kernel.buffers[access_.buffer].space != kernel::Buffer::Space::in) return;
-    if (state_.ahead.empty()) return;
+    // Behind a piece that a loaded number names lies what nobody asked for.
+    if (state_.ahead.empty() || access_.index[0].depends_on_value()) return;
     if (point_.stepping < 0) {
       prefetch(state_.ahead.front(), 3);
       return prefetch(state_.ahead.back(), 2);
     }
     // The same bytes, which lie in pieces of a vector: once is enough (.7 to .85 of a loop in C; twice was .7 again).
     const std::optional<Expr> step = access_.index[0].coefficient(static_cast<uint32_t>(point_.stepping));
-    if (!step || step->depends_on_value()) return;
+    if (!step) return;
     llvm::Value *steps = b_.CreateUDiv(state_.ahead.back(), b_.getInt64(width()));
     prefetch(b_.CreateNSWMul(emit_scalar(state_, *step, {}), steps), 2);
   }

@@ -116,6 +116,7 @@ class PanelEmitter {
     const auto [vectors, rest] = split_range(state_, k_, source_.group);
     emit_loop(state_, {integer(0), integer(source_.rows)}, 1, [&](llvm::Value *row) {
       emit_loop(state_, vectors, source_.group, [&](llvm::Value *k) {
+        ask_for(point_at(b_.CreateNSWAdd(row, integer(1)), k));
         store(splat(state_, evaluate(along(point_at(row, k), source_.group)), source_.group), slot(k, row));
       });
       llvm::Value *last = slot(rest.begin, row);
@@ -126,6 +127,17 @@ class PanelEmitter {
         store(evaluate(point_at(row, k)), b_.CreateGEP(element, last, b_.CreateNSWSub(k, rest.begin)));
       });
     });
+  }
+
+  // What will be read at `point`, where that is all that the body does: rows may be too far apart for processors to see
+  // where the next one is.
+  void ask_for(const Point &point) {
+    const kernel::Value &value = source_.body.values[0];
+    if (source_.body.values.size() > 1 || value.op != kernel::Core::load) return;
+    const LaneIndex at = emit_index(state_, value.access.index[0], point);
+    llvm::Value *line = b_.CreateGEP(memory_type_of(state_, value.type), state_.buffers[value.access.buffer], at.base);
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                       {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   }
 
   Point along(Point point, unsigned width) const {

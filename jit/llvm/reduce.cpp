@@ -215,7 +215,7 @@ Values emit_combination(KernelState &state, const kernel::Carriers &carriers, co
   lanes.width = width;
   Values both = left;
   both.append(right);
-  Values result = emit_body(state, carriers.combine, lanes, {.carriers = both});
+  Values result = emit_body(state, carriers.combine, lanes, {.carriers = both, .loaded = {}});
   for (llvm::Value *&value : result) value = splat(state, value, width);
   return result;
 }

@@ -18,11 +18,12 @@ constexpr const BackendInfo *table[] = {&cpu_backend, &cuda_backend, &reference_
 
 std::span<const BackendInfo *const> backends() { return table; }
 
-Result<const BackendInfo *> find_backend(std::string_view name) {
+Result<const BackendInfo *> find_backend(std::string_view name, std::span<const std::string> others) {
   for (const BackendInfo *backend : table)
     if (backend->name == name) return backend;
-  return error(Code::unknown_name, "backend '", name, "' is not known; there are ",
-               join(table, ", ", [](const BackendInfo *b) { return b->name; }));
+  std::string known = join(table, ", ", [](const BackendInfo *b) { return b->name; });
+  for (const std::string &other : others) str_append(known, str_cat(", ", other));
+  return error(Code::unknown_name, "backend '", name, "' is not known; there are ", known);
 }
 
 const BackendInfo &base_backend(std::string_view name) {

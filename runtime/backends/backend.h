@@ -42,8 +42,8 @@ struct BackendInfo {
 };
 
 std::span<const BackendInfo *const> backends();
-// code unknown_name: names those that there are.
-Result<const BackendInfo *> find_backend(std::string_view name);
+// code unknown_name: names those that there are, and `others`, which are registered.
+Result<const BackendInfo *> find_backend(std::string_view name, std::span<const std::string> others = {});
 // The one of that name; of a registered one, that which has what it does not take.
 const BackendInfo &base_backend(std::string_view name);
 

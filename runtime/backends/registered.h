@@ -79,6 +79,7 @@ class BackendTable {
   // What each is now, as an artifact keeps it; empty: there is none.
   std::string identity(std::string_view name) const;
   std::string known() const { return backends_.known(); }  // "; there are a, b", or that there are none
+  std::vector<std::string> names() const { return backends_.names(); }
   bool all_for_any_thread() const;
 
   // Ids are the caller's. invalid_argument: the name has one already.

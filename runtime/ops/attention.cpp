@@ -93,9 +93,9 @@ Result<ValueId> modified(DecomposeContext &c, Composer &g, Scoring &steps, Value
   return scores;
 }
 
-// Softmax, but 0 where no key is visible: there max is -inf and the sum is 0, and either is replaced.
+// Softmax's parts, for rows without a visible key, too, whose max is -inf and whose sum is 0: either is replaced.
 struct Weights {
-  ValueId weights, sum, finite;  // the sum is of exp(scores - finite)
+  ValueId exp, divisor, sum, finite;  // exp(scores - finite), and its sum; the divisor is 1 where that is 0
 };
 Weights weighed(Composer &g, ValueId scores) {
   const AttrMap along = {{"dims", ints({-1})}, {"keepdim", true}};
@@ -104,7 +104,7 @@ Weights weighed(Composer &g, ValueId scores) {
   const ValueId finite = g("where", {none, g.number(scores, 0), max});
   const ValueId exp = g("exp", {g("sub", {scores, finite})});
   const ValueId sum = g("sum", {exp}, along);
-  return {g("div", {exp, g("where", {none, g.number(scores, 1), sum})}), sum, finite};
+  return {exp, g("where", {none, g.number(scores, 1), sum}), sum, finite};
 }
 
 Status decompose_attention(DecomposeContext &c) {
@@ -114,7 +114,8 @@ Status decompose_attention(DecomposeContext &c) {
   KILN_ASSIGN(ValueId scores, modified(c, g, steps, steps.capped(steps.scaled())));
   if (c.node.inputs.size() > mask_operand) scores = steps.masked_by(scores, c.node.inputs[mask_operand]);
   const Weights w = weighed(g, steps.masked_by_place(scores));
-  const ValueId y = g("matmul", {w.weights, steps.one_repeat(c.node.inputs[v_arg])});
+  // Of a row of results there are fewer to divide than there are weights.
+  const ValueId y = g("div", {g("matmul", {w.exp, steps.one_repeat(c.node.inputs[v_arg])}), w.divisor});
   std::vector<ValueId> results = {steps.reshape(y, s.results())};
   if (c.attr("logsumexp").boolean()) {
     const ValueId log = steps.reshape(g("add", {g("log", {w.sum}), w.finite}), {s.batch, s.heads, s.rows});

@@ -165,6 +165,8 @@ void samples_permute(SampleSink &out) {
                    .sizes = std::move(sizes)});
   };
   sample("transpose", {17, 33}, {1, 0});
+  sample("blocks", {3, 37, 50}, {0, 2, 1});
+  sample("blocks_of_symbols", {sym("m"), sym("n")}, {1, 0}, {{"m", 45}, {"n", 70}});
   sample("rotate", {3, 5, 7}, {2, 0, 1});
   sample("heads", {sym("b"), sym("t"), 3, 5}, {0, 2, 1, 3}, {{"b", 2}, {"t", 7}});
   sample("negative_dims", {3, 5, 7}, {-1, 0, -2});

@@ -60,7 +60,6 @@ struct PassContext {
   std::optional<Clock::time_point> ends_by = {};
   bool cancelled = false;                    // by the host, while the pass ran: whatever it returns
   bool took_too_long = false;                // likewise, by its budget
-  bool threw = false;                        // rather than failed
   std::vector<std::string> notes, warnings;  // of the pass, for the report
   std::vector<uint64_t> matches = {};        // of each of its patterns: places that were rewritten
 };
@@ -68,7 +67,8 @@ struct PassContext {
 // The patterns of a pass, and the texts that they were read from.
 struct PassPatterns {
   patterns::PatternSet set;
-  Digest digest;
+  std::vector<std::string> texts;  // as they were declared
+  Digest digest;                   // of these
 };
 
 // What a pass adds to the key by itself, or why nothing that it makes can have one (empty: it can).

@@ -17,6 +17,10 @@ namespace {
 constexpr std::array built_in_passes = {cse_pass,           canonicalize_pass, algebra_pass, fold_constants_pass,
                                         remove_no_ops_pass, merge_views_pass};
 
+// What else may stand where one pass is meant: `kiln inspect --after`.
+constexpr std::array<std::string_view, 7> reserved_names = {"all",   "given",     "early", "pre_grad",
+                                                            "joint", "post_grad", "lower"};
+
 #ifdef NDEBUG
 constexpr bool debug_build = false;
 #else
@@ -97,7 +101,7 @@ Result<GraphPtr> run_on(const Pass &pass, const GraphPtr &graph, const OpTable &
     return refuse(str_cat("took longer than its budget of ", host->policy.budget_ms, " ms"));
   }
   if (!status.ok()) {
-    failed_by(context.threw ? "throw" : "error");
+    failed_by(status.code() == Code::exception ? "throw" : "error");
     return blame_failure(pass, where + "failed", status);
   }
   if (!context.done) {
@@ -137,6 +141,10 @@ PassList PassList::built_in() {
 
 Status PassList::add(std::shared_ptr<const Pass> pass) {
   if (pass->name.empty()) return invalid("a pass of ", pass->plugin, " has no name");
+  if (std::find(reserved_names.begin(), reserved_names.end(), pass->name) != reserved_names.end())
+    return invalid(described(*pass), ": no pass may have this name, nor ",
+                   join(reserved_names, ", ", [](std::string_view name) { return name; }),
+                   ": where a pass is named these mean stages, or all passes; give it another, or a label");
   if (pass->uuid && *pass->uuid == Uuid{})
     return invalid(described(*pass), ": its UUID is all zero; give it one of its own, or none");
   if (pass->timing == Timing::late && !pass->uuid)

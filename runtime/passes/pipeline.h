@@ -36,7 +36,8 @@ PassRun run_of(const Pass &pass);  // that has not begun
 class PassList {
  public:
   static PassList built_in();  // pipeline.cpp lists them
-  // Refuses: a second registration of one UUID or one name; an all-zero UUID; late without identity.
+  // Refuses: a second registration of one UUID or one name; a name that means a stage; an all-zero UUID; late without
+  // identity.
   Status add(std::shared_ptr<const Pass> pass);
   Status remove(uint64_t registration);
   // Ordered by stage, priority, registration. `only` (none: all) chooses among registered passes (built-ins stay),

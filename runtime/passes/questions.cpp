@@ -10,9 +10,11 @@ namespace {
 constexpr std::string_view of_env = "env.", of_file = "file.", of_host = "host.", of_device = "device.",
                            of_compile = "compile.";
 
-Status not_among(const AttrMap &answers, std::string_view question, std::string_view what) {
-  return error(Code::unknown_name, "'", printable(question), "': ", what, " has ",
-               join(answers, ", ", [](const auto &answer) { return answer.first; }));
+Status not_among(const AttrMap &answers, std::string_view question, bool is_of_device) {
+  const std::string names = join(answers, ", ", [](const auto &answer) { return answer.first; });
+  if (is_of_device) return error(Code::unknown_name, "'", printable(question), "': the device has ", names);
+  return error(Code::unknown_name, "'", printable(question), "': the compile has ", names, " and, inside of a run, ",
+               question_of_region, ", ", question_of_stage);
 }
 
 Result<std::optional<AttrValue>> read_env(std::string_view question) {
@@ -40,8 +42,7 @@ Result<Questions::Given> Questions::find(std::string_view question) {
     const AttrMap &answers = is_of(of_host) ? *sources_.facts : is_of(of_device) ? *device_ : *compile_;
     const auto found = answers.find(question);
     if (found != answers.end()) given.value = found->second;
-    if (!given.value && !is_of(of_host))
-      return not_among(answers, question, is_of(of_device) ? "the device" : "the compile");
+    if (!given.value && !is_of(of_host)) return not_among(answers, question, is_of(of_device));
   } else {
     return error(Code::unknown_name, "'", printable(question), "' is no question: expected env.NAME, file.PATH, ",
                  "host.NAME, device.NAME or compile.NAME");

@@ -33,6 +33,9 @@ struct Answer {
   bool operator==(const Answer &) const = default;
 };
 
+// Of compile.NAME what differs from run to run; who runs a pass answers these.
+inline constexpr std::string_view question_of_region = "compile.region", question_of_stage = "compile.stage";
+
 // Names of questions, in order.
 using Asked = std::set<std::string, std::less<>>;
 

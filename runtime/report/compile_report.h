@@ -46,6 +46,7 @@ struct StageDigest {
   Digest digest;
 };
 
+class Dump;
 struct CompileReport {
   Outcome lookup = Outcome::miss;
   std::string reason;
@@ -69,6 +70,7 @@ struct CompileReport {
   std::string made;                           // provenance_json() of the compile that made the artifact; empty: none is
   std::vector<EntryReport> entries;           // those that were asked for
   std::string dump;                           // the folder (dump.h); empty: none
+  std::shared_ptr<const Dump> passes_seen;    // what they made, for a page; null: none is wanted
   double total_ms = 0;
 };
 // {"lookup": "MISS", "reason": ..., "key": hex or "", "passes_run": {name: rewrites}, "kernels_compiled": n,

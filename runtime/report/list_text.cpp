@@ -10,30 +10,17 @@ namespace kiln {
 namespace {
 
 // "; ---- kernel 2 of 'y' [softmax]"; a name cannot end the comment.
-std::string heading(size_t kernel, std::string nodes, std::string_view comment = ";") {
+std::string heading(size_t kernel, std::string nodes, std::string_view comment) {
   for (char &c : nodes)
     if (static_cast<unsigned char>(c) < 0x20 || c == '\\') c = '?';
   return str_cat(comment, " ---- kernel ", kernel, nodes.empty() ? "" : " of ", nodes, "\n");
 }
 
-Result<std::string> list_kernels(const Artifact &artifact) {
-  std::string text;
-  const std::vector<std::string> nodes = nodes_of_kernels(artifact);
-  for (size_t i = 0; i < artifact.kernels.size(); i++) {
-    KILN_ASSIGN(const kernel::Kernel kernel, kernel::parse(artifact.kernels[i]));
-    text += heading(i, nodes[i]) + kernel::print(kernel);
-  }
-  return text;
-}
-
-Result<std::string> list_graph(const Executable &executable, const OpTable &ops) {
-  KILN_ASSIGN(const GraphPtr graph, read_source(executable.shared_artifact(), ops));
-  return write_json(*graph);
-}
-
-Result<std::string> list_code(const Artifact &artifact, const BackendInfo &backend, const BackendInfo::Listing &listing,
-                              Modules &modules) {
-  if (artifact.kernels.empty()) return std::string();  // of what makes no code, or of a graph that computes nothing
+// What the module of the backend emits of each kernel.
+Result<std::vector<std::string>> emit(const Artifact &artifact, const BackendInfo &backend,
+                                      const BackendInfo::Listing &listing, Modules &modules) {
+  std::vector<std::string> texts;
+  if (artifact.kernels.empty()) return texts;  // of what makes no code, or of a graph that computes nothing
   if (artifact.backend != backend.name)
     return invalid("'", listing.name, "' lists kernels of backend ", backend.name, "; these are of backend ",
                    artifact.backend);
@@ -45,11 +32,39 @@ Result<std::string> list_code(const Artifact &artifact, const BackendInfo &backe
     KILN_ASSIGN(request.target, Target::by_name(artifact.target));
   }
   request.want = listing.want;
-  KILN_ASSIGN(const std::vector<CodegenModule::Output> outputs, modules.of(backend).compile(request));
-  std::string text;
-  const std::vector<std::string> nodes = nodes_of_kernels(artifact);
-  for (size_t i = 0; i < outputs.size(); i++) text += heading(i, nodes[i], listing.comment) + outputs[i].text;
-  return text;
+  KILN_ASSIGN(std::vector<CodegenModule::Output> outputs, modules.of(backend).compile(request));
+  for (CodegenModule::Output &output : outputs) texts.push_back(std::move(output.text));
+  return texts;
+}
+
+// A listing of kernels, and how a comment begins in it.
+struct Listed {
+  std::vector<std::string> texts;
+  std::string_view comment;
+};
+Result<Listed> list(const Artifact &artifact, std::string_view what, Modules &modules) {
+  if (what == "kernels") {
+    std::vector<std::string> texts;
+    for (const Bytes &bytes : artifact.kernels) {
+      KILN_ASSIGN(const kernel::Kernel kernel, kernel::parse(bytes));
+      texts.push_back(kernel::print(kernel));
+    }
+    return Listed{std::move(texts), ";"};
+  }
+  std::string names;
+  for (const BackendInfo *backend : backends())
+    for (const BackendInfo::Listing &listing : backend->listings) {
+      str_append(names, str_cat(", ", listing.name));
+      if (what != listing.name) continue;
+      KILN_ASSIGN(std::vector<std::string> texts, emit(artifact, *backend, listing, modules));
+      return Listed{std::move(texts), listing.comment};
+    }
+  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, steps, graph, kernels", names);
+}
+
+Result<std::string> list_graph(const Executable &executable, const OpTable &ops) {
+  KILN_ASSIGN(const GraphPtr graph, read_source(executable.shared_artifact(), ops));
+  return write_json(*graph);
 }
 
 }  // namespace
@@ -59,15 +74,17 @@ Result<std::string> list_text(const Executable &executable, std::string_view wha
   const Artifact &artifact = executable.artifact();
   if (what == "plan") return print(artifact.plan);
   if (what == "steps") return list_steps(artifact);
-  if (what == "kernels") return list_kernels(artifact);
   if (what == "graph") return list_graph(executable, ops);
-  std::string names;
-  for (const BackendInfo *backend : backends())
-    for (const BackendInfo::Listing &listing : backend->listings) {
-      if (what == listing.name) return list_code(artifact, *backend, listing, modules);
-      str_append(names, str_cat(", ", listing.name));
-    }
-  return error(Code::unknown_name, "no listing is named '", what, "'; there are: plan, steps, graph, kernels", names);
+  KILN_ASSIGN(const Listed kernels, list(artifact, what, modules));
+  const std::vector<std::string> nodes = nodes_of_kernels(artifact);
+  std::string text;
+  for (size_t i = 0; i < kernels.texts.size(); i++) text += heading(i, nodes[i], kernels.comment) + kernels.texts[i];
+  return text;
+}
+
+Result<std::vector<std::string>> list_kernels(const Executable &executable, std::string_view what, Modules &modules) {
+  KILN_ASSIGN(Listed kernels, list(executable.artifact(), what, modules));
+  return std::move(kernels.texts);
 }
 
 }  // namespace kiln

@@ -13,7 +13,7 @@ std::string text_of(const Uuid &uuid) {
   return text;
 }
 
-void write_report(const Pass &pass, JsonWriter &json) {
+void write_report(const Pass &pass, JsonWriter &json, bool in_full) {
   json.begin_object().member("name", pass.name).member("plugin", pass.plugin).member("stage", name_of(pass.stage));
   json.member("timing", pass.early() ? "early" : "late").member("priority", pass.priority);
   json.member("version", pass.version);
@@ -27,7 +27,13 @@ void write_report(const Pass &pass, JsonWriter &json) {
   json.end_object().key("option_kinds").begin_list();
   for (const auto &[name, value] : pass.options)
     json.begin_object().member("name", name).member("kind", name_of(value.kind())).end_object();
-  json.end_list().end_object();
+  json.end_list();
+  if (in_full && pass.patterns) {
+    json.key("patterns").begin_list();
+    for (const std::string &text : pass.patterns->texts) json.raw(text);
+    json.end_list();
+  }
+  json.end_object();
 }
 
 }  // namespace kiln

@@ -8,7 +8,8 @@
 namespace kiln {
 
 std::string text_of(const Uuid &uuid);
-// An object: name, plugin, stage, timing, priority, version, uuid, identity, options, option_kinds.
-void write_report(const Pass &pass, JsonWriter &json);
+// An object: name, plugin, stage, timing, priority, version, uuid, identity, options, option_kinds; `in_full` also its
+// patterns, as they were declared, where it has some.
+void write_report(const Pass &pass, JsonWriter &json, bool in_full = false);
 
 }  // namespace kiln

@@ -210,7 +210,9 @@ TEST(Backend, IsOfItsContextAlone) {
   ten.register_in(one.get());
   const host::Compiled compiled = compile_on(two.get(), plain, "ten");
   EXPECT_EQ(compiled.error.code, KILN_UNKNOWN_NAME);
-  EXPECT_EQ(compiled.error.message, "backend 'ten' is not known; there are cpu, cuda, reference; none is registered");
+  EXPECT_EQ(compiled.error.message, "backend 'ten' is not known; there are cpu, cuda, reference");
+  EXPECT_EQ(compile_on(one.get(), plain, "nine").error.message,
+            "backend 'nine' is not known; there are cpu, cuda, reference, ten");
 }
 
 TEST(Backend, LivesAsLongAsItsExecutables) {

@@ -171,7 +171,7 @@ TEST_F(InFlight, WhatAnEarlyPassCompilesDoesNotWaitEither) {
         other.join();
         return host::nothing(call);
       },
-      "early");
+      "eager");
   early.pass.stage = KILN_STAGE_PRE_GRAD;
   early.pass.timing = KILN_TIMING_EARLY;
   add(holds);

@@ -89,8 +89,8 @@ TEST_F(OpHeader, WhatARunThrowsEndsItAndTheNextOneWorks) {
   for (const auto &[fails, code, message] : std::initializer_list<std::tuple<const char *, uint32_t, const char *>>{
            {"open", KILN_UNIMPLEMENTED, "no such luck in open"},
            {"run", KILN_OUT_OF_RANGE, "no such luck"},
-           {"exception", KILN_INTERNAL, "thrown"},
-           {"int", KILN_INTERNAL, "it threw what is no std::exception"},
+           {"exception", KILN_PLUGIN_FAILED, "thrown"},
+           {"int", KILN_PLUGIN_FAILED, "it threw what is no std::exception"},
            {"memory", KILN_OUT_OF_MEMORY, ""}}) {
     const host::Call call = call_of(std::string(R"("fails": ")") + fails + "\"");
     for (int i = 0; i < 2; i++) {

@@ -23,6 +23,9 @@ kiln_error *fails(kiln_pass_call *call) {
   (void)host::take(host::scale_output(call, 2));
   return kiln_error_create(KILN_OUT_OF_RANGE, "it does", 7, nullptr);
 }
+kiln_error *passes_on_what_was_thrown(kiln_pass_call *) {
+  return kiln_error_create(KILN_EXCEPTION, "it did", 6, nullptr);
+}
 kiln_error *dies_quietly(kiln_pass_call *) { return nullptr; }
 kiln_error *never_ends(kiln_pass_call *call) {
   for (;;) {
@@ -43,6 +46,7 @@ kiln_error *changes_the_signature(kiln_pass_call *call) {
 
 constexpr Failure failures[] = {
     {"Throw", "throw", "threw", "failed: it threw an exception: it did", throws},
+    {"Caught", "throw", "threw", "failed: it did", passes_on_what_was_thrown},
     {"Error", "error", "errors", "failed: it does", fails},
     {"NotDone", "not done", "not_done", "returned without saying that it is done", dies_quietly},
     {"Budget", "budget", "over_budget", "took longer than its budget of 30 ms", never_ends},
@@ -136,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(By, PassPolicy, testing::Values(failures[0]), [](const 
 TEST_P(PassPolicy, AnEarlyPassThatIsSkippedLeavesAGraphThatIsKeyedAsItIs) {
   for (const char *lookup : {"MISS", "HIT"}) {
     open("skip");
-    TestPass &pass = *passes.emplace_back(std::make_unique<TestPass>(throws, "early"));
+    TestPass &pass = *passes.emplace_back(std::make_unique<TestPass>(throws, "eager"));
     pass.pass.stage = KILN_STAGE_PRE_GRAD;
     pass.pass.timing = KILN_TIMING_EARLY;
     ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));

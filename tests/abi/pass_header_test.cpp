@@ -54,11 +54,15 @@ TEST_F(PassHeader, WarningsReachTheReport) {
 TEST_F(PassHeader, AFailureOfTheRewriteIsThePassesError) {
   ASSERT_EQ(load(-1), host::Error());
   EXPECT_EQ(compile().error.message, "pass 'scale_outputs' of scale_outputs: failed: times is below 0");
+  EXPECT_EQ(host::i64(host::context_report(context.get()), "passes_run.errors"), 1);
 }
 
-TEST_F(PassHeader, WhatTheRewriteThrowsIsThePassesError) {
+TEST_F(PassHeader, WhatTheRewriteThrowsIsToldApartFromItsErrors) {
   ASSERT_EQ(load(101), host::Error());
   EXPECT_EQ(compile().error.message, "pass 'scale_outputs' of scale_outputs: failed: times is above 100");
+  const host::Report counted = host::context_report(context.get());
+  EXPECT_EQ(host::i64(counted, "passes_run.threw"), 1);
+  EXPECT_EQ(host::i64(counted, "passes_run.errors"), 0);
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST_F(PassTest, WithoutIdentityAndTimingOneWarningIsGiven) {
   const kiln_event_sink sink = host::warnings_into(warnings);
   context = host::make_context("off", &sink);
   graph = host::parse(context.get(), host::small_graph);
-  TestPass late(nothing, "late"), early(nothing, "early"), timed(nothing, "timed"), identified(nothing, "identified");
+  TestPass late(nothing, "late"), early(nothing, "eager"), timed(nothing, "timed"), identified(nothing, "identified");
   early.pass.stage = timed.pass.stage = KILN_STAGE_PRE_GRAD;
   timed.pass.timing = KILN_TIMING_EARLY;
   identified.identify();
@@ -167,7 +167,7 @@ TEST_F(PassTest, WithoutIdentityAndTimingOneWarningIsGiven) {
   EXPECT_NE(warnings[0].find("neither an identity nor a timing: compiles that run it do not use the cache"),
             std::string::npos)
       << warnings[0];
-  EXPECT_NE(warnings[1].find("pass 'early' of "), std::string::npos) << warnings[1];
+  EXPECT_NE(warnings[1].find("pass 'eager' of "), std::string::npos) << warnings[1];
   context = nullptr;  // before the passes, which it owns
 }
 

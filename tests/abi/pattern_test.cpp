@@ -153,6 +153,22 @@ TEST_F(PatternTest, APlaceOfWhichAFunctionSaysNothingStays) {
   EXPECT_EQ(warnings.size(), 1u) << "what was left is no match";
 }
 
+TEST_F(PatternTest, WhatAFunctionThrowsIsNoErrorOfItsOwn) {
+  const std::string json = without_replacement();
+  for (const auto rewrite :
+       {+[](void *, kiln_pass_call *) -> kiln_error * { throw std::runtime_error("it did"); },
+        +[](void *, kiln_pass_call *) { return kiln_error_create(KILN_EXCEPTION, "it did", 6, nullptr); }}) {
+    context = host::make_context(folder.path(), &sink);
+    ASSERT_EQ(add(pattern_of(json, rewrite)), host::Error());
+    const host::Error error = compile(host::small_graph).error;
+    EXPECT_EQ(error.code, KILN_PLUGIN_FAILED);
+    EXPECT_NE(error.message.find("it did"), std::string::npos) << error.message;
+    const host::Report counted = host::context_report(context.get());
+    EXPECT_EQ(host::i64(counted, "passes_run.threw"), 1);
+    EXPECT_EQ(host::i64(counted, "passes_run.errors"), 0);
+  }
+}
+
 TEST_F(PatternTest, WhatIsWrongIsSaidWhenThePassIsRegistered) {
   const std::string without = without_replacement();
   EXPECT_EQ(

@@ -327,6 +327,7 @@ TEST_F(Query, WhatIsNoQuestionIsRefusedWithWhatThereIs) {
       {"device.colour", "'device.colour': the device has device.arch, device.cores", KILN_UNKNOWN_NAME},
       {"compile.option.threads", "the compile has compile.backend, compile.option.algebra, compile.option.fallback",
        KILN_UNKNOWN_NAME},
+      {"compile.colour", "compile.target and, inside of a run, compile.region, compile.stage", KILN_UNKNOWN_NAME},
       {"file." + folder.path(), folder.path(), KILN_IO}};
   host::TestPass pass([&](kiln_pass_call *call) {
     for (const Refused &each : refused) {

@@ -282,7 +282,7 @@ TEST_F(CompileCache, StrictModeRefusesAPassWithoutIdentity) {
 
 TEST_F(CompileCache, AnEarlyPassNeedsNoIdentityAndRunsAlways) {
   auto runs = std::make_shared<int>(0);
-  std::shared_ptr<Pass> pass = counting_pass("early", std::nullopt, runs);
+  std::shared_ptr<Pass> pass = counting_pass("eager", std::nullopt, runs);
   pass->stage = Stage::pre_grad;
   ASSERT_TRUE(passes_.add(pass).ok());
   expect(Outcome::miss, "", chain_graph);

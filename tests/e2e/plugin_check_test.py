@@ -1,5 +1,6 @@
 """kiln plugin check: each of its tests fails for a plugin that is wrong in that way (plugins/bad.c), and what is right passes."""
 
+import json
 import re
 import signal
 import subprocess
@@ -14,6 +15,8 @@ BAD = [
     ("NOT_DONE", "invariants", "pass 'bad' of bad.*kiln_pass_done"),
     ("LARGE", "invariants", "graph 'model chars': .*too many nodes"),
     ("EXIT", "identity", "another process ended before it had told what it makes"),
+    ("PATTERN_TYPE", "invariants", r"graph 'pattern bad/exchanged.*': pass 'bad' of bad: .*pattern 'exchanged'"),
+    ("PATTERN", "numerics", r"graph 'pattern bad/exchanged.*': output 'out0' differs by .* from what it was before the passes"),
     ("WRONG", "numerics", "output '.*' differs by .* from what it was before the passes"),
     ("HALF", "numerics", r"graph 'random \d+': output '.*' differs by"),
     ("NESTED", "random", r"graph 'random \d+': output '.*' differs by"),
@@ -116,6 +119,39 @@ class CheckTest(Case):
             self.kiln("inspect", self.write_graph(self.kiln("plugin", "check", plugin, "--graph", name)))
         self.assertIn("--graph: there is no 'model char' (did you mean 'model chars'?)",
                       self.kiln("plugin", "check", plugin, "--graph", "model char", code=2))
+
+    def pattern_graphs(self, plugin, name):
+        """All that are made of one, by --graph."""
+        graphs = []
+        while len(graphs) < 30:
+            number = f" {len(graphs) + 1}" if graphs else ""
+            done = self.call(KILN, "plugin", "check", plugin, "--graph", f"pattern {name}{number}", code=None)
+            if done.returncode:
+                break
+            graphs.append(done.stdout)
+        return graphs
+
+    def test_patterns_that_plugins_declare_are_found_in_graphs_that_are_made_of_them(self):
+        for name in "fuse_rms_norm", "fold_batch_norm":
+            plugin = PLUGINS / f"{name}.so"
+            pattern = json.loads(self.kiln("plugin", "inspect", plugin, "--json"))["passes"][0]["patterns"][0]["pattern"]
+            graphs = self.pattern_graphs(plugin, f"{name}/{pattern}")
+            self.assertGreater(len(graphs), 4)
+            for value in graphs:
+                told = self.kiln("passes", "explain", self.write_graph(value), "--plugin", plugin, "--pass", name)
+                self.assertIn(f"pattern {pattern}: 1 found", told)
+
+    def test_the_graphs_of_a_pattern_have_its_parts_in_each_way(self):
+        plugin = self.bad_plugin("PARTS")
+        graphs = [json.loads(value) for value in self.pattern_graphs(plugin, "bad/parts")]
+        nodes = [{node["name"]: node["inputs"] for node in value["nodes"]} for value in graphs]
+        self.assertEqual({tuple(each["y"]) for each in nodes}, {("x", "s"), ("s", "x")})
+        self.assertEqual({tuple(each["s"]) for each in nodes}, {("n",), ("x",)})
+        types = [value["inputs"][0]["type"] for value in graphs]
+        self.assertLessEqual({"f32", "f64", "bf16"}, {each["dtype"] for each in types})
+        self.assertEqual({len(each["shape"]) for each in types}, {1, 2, 3, 4})
+        self.assertTrue(any(1 in each["shape"] for each in types))
+        self.assertIn("3 of 3 tests passed", self.kiln("plugin", "check", plugin, "--level", 3))
 
     def test_graphs_that_are_named_are_tested_and_named(self):
         path = self.write_graph(PAIR)

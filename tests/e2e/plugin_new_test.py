@@ -5,7 +5,7 @@ import re
 from folder_case import FolderCase
 from harness import PLUGINS, main
 
-KINDS = [(lang, kind) for lang in ("c", "cpp", "rust") for kind in ("pass", "op", "backend")] + [("cpp", "pattern")]
+KINDS = [(lang, kind) for lang in ("c", "cpp", "rust") for kind in ("pass", "op", "backend")] + [("cpp", "pattern"), ("rust", "pattern")]
 UUID = re.compile(r"uuid ([0-9a-f-]{36})")
 
 

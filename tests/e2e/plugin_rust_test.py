@@ -1,18 +1,49 @@
 """A plugin in Rust, by the module that `kiln plugin new --lang rust` writes (plugins/author.rs): what it reads and changes, and
 what becomes of its errors and panics."""
 
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-from harness import KILN, SOURCE, Case, f32, graph, main, node, read_npy, write_npy
+from harness import BUILD, KILN, SOURCE, Case, f32, graph, main, node, read_npy, write_npy
 
 PASSES = 10  # each of which says when the host lets go of it
 NONE = "cse"  # of the plugin's
 NEGATED = graph([f32("x", "n")], [node("y", "neg", ["x"])], ["y"])
+# Its only pass does BODY.
+UNLUCKY = """mod kiln;
+use kiln::{Pass, Result, Rewriter, Setup};
+kiln::entry!("unlucky", 0, setup);
+fn rewrite(_: &mut Rewriter) -> Result<u64> {
+    BODY
+}
+fn setup(context: &Setup) -> Result<()> {
+    context.add_pass(Pass::new("unlucky", "1", *b"16 bytes, yours.", rewrite))
+}
+"""
+# Before what docs/passes.md has of a pattern.
+DROP_SCALE = """mod kiln;
+use kiln::{Match, Pass, Pattern, Result, Setup};
+kiln::entry!("drop_scale", kiln::FEATURE_PATTERNS, setup);
+const SCALED: &str = r#"{"kiln": 1, "pattern": "scaled", "captures": [{"name": "x"}, {"name": "by", "number": "any"}],
+    "nodes": [{"name": "y", "op": "mul", "inputs": ["x", "by"]}], "outputs": ["y"]}"#;
+"""
+# Compiles a graph with a plugin whose pass fails; how that, and all failures, are counted.
+COUNTS = """import pathlib, sys
+from binding import Context, KilnError
+context = Context(cache="off")
+context.load_plugin(sys.argv[1])
+try:
+    context.compile(context.parse(pathlib.Path(sys.argv[2]).read_text()))
+except KilnError as error:
+    print(error)
+print(context.report().i64("passes_run.threw"), context.report().i64("passes_run.errors"))
+"""
 
 
 @unittest.skipUnless(shutil.which("rustc"), "SKIP: rust: no rustc on PATH")
@@ -86,6 +117,30 @@ class RustTest(Case):
                          "--after", "rewrites_by_patterns")
         self.assertIn("y = exp(x): f32[n]", done.stdout)
 
+    def scaled(self, by):
+        return graph([f32("x", "n")], [node("y", "mul", ["x", "by"])], ["y"], constants=[{**f32("by"), "data": [by]}])
+
+    def test_a_function_rewrites_what_a_pattern_finds(self):
+        for by, expected in (3.0, ["add", "add"]), (2.5, ["mul"]):
+            done = self.call(KILN, "inspect", self.write_graph(self.scaled(by)), "--plugin", self.plugin, "--passes",
+                             "rewrites_by_patterns", "--after", "rewrites_by_patterns")
+            self.assertEqual(re.findall(r"= (\w+)\(", done.stdout), expected)
+        for by, line in (13.0, r"it panicked at author\.rs:\d+:\d+: 13 is no number for this"), (14.0, "it is too much"):
+            told = self.told(self.scaled(by), "rewrites_by_patterns", code=1)
+            self.assertRegex(told, f"^kiln: pass 'rewrites_by_patterns' of author: failed: pattern 'scaled' at 'y': {line}\n$")
+
+    def test_what_panics_is_told_apart_from_what_fails(self):
+        if any(word in KILN.read_bytes() for word in (b"__asan_init", b"__tsan_init")):
+            self.skipTest("SKIP: Python has no sanitizer")
+        for body, counted in ('panic!("no luck")', "1 0"), ('kiln::fail(kiln::OUT_OF_RANGE, "no luck")', "0 1"):
+            source = self.author / "unlucky.rs"
+            source.write_text(UNLUCKY.replace("BODY", body))
+            plugin = self.compile(source, self.author / f"unlucky{counted[0]}.so")
+            done = subprocess.run([sys.executable, "-c", COUNTS, plugin, self.write_graph(NEGATED)], check=True, text=True,
+                                  capture_output=True, env={**os.environ, "PYTHONPATH": str(SOURCE / "tests" / "abi" / "hosts"),
+                                                            "KILN_LIBRARY": str(BUILD / "lib" / "libkiln.so")})
+            self.assertRegex(done.stdout, f"^pass 'unlucky' of unlucky: failed: .*no luck\n{counted}\n$")
+
     def test_ops_infer_decompose_and_run(self):
         value = graph([f32("x", "n")], [node("h", "author.halves", ["x"]), node("t", "author.twice", ["h:1"])], ["t"])
         value["outputs"].append({"name": "h", "value": "h:0"})
@@ -132,6 +187,16 @@ class RustTest(Case):
         command = re.search(r"^    (mkdir build && rustc .*)$", page, re.MULTILINE)[1]
         subprocess.run(command, shell=True, check=True, cwd=folder)
         self.assertEqual(self.kiln("plugin", "test", folder), "ok    fold_twice\n")
+
+    def test_the_pattern_of_the_page_calls_its_function(self):
+        page = (SOURCE / "docs" / "passes.md").read_text()
+        block = re.findall(r"```rust\n(.*?)```", page, re.DOTALL)[1]
+        source = self.author / "drop_scale.rs"
+        source.write_text(DROP_SCALE + block)
+        plugin = self.compile(source, source.with_suffix(".so"))
+        for by, found in (1.0, 1), (2.0, 0):
+            done = self.call(KILN, "passes", "explain", self.write_graph(self.scaled(by)), "--plugin", plugin, "--pass", "drop_scale")
+            self.assertIn(f"pattern scaled: 1 found, {found} rewritten", done.stdout)
 
     def test_a_setup_that_panics_is_told_and_leaves_nothing(self):
         told = self.kiln("plugin", "inspect", self.build("--cfg", "broken"), code=1)

@@ -78,23 +78,30 @@ class ReportPageTest(Case):
 
     def test_the_page_needs_nothing_else_and_holds_what_was_compiled(self):
         page = self.page(MODEL)
+        self.assertIn('"title":"out",', page)
         self.assertNotRegex(page, r'(src|href)="(?!#)')
         self.assertNotRegex(page, r"https?://")
         data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL).group(1))
         self.assertEqual(data["lookup"]["report"]["lookup"], "MISS")
         self.assertIn("graph", [component["name"] for component in data["lookup"]["report"]["components"]])
-        self.assertEqual(data["report"]["reason"], "dump")
+        self.assertEqual(data["report"]["reason"], "report_html")
         nodes = [n["node"] for plan in data["steps"]["plans"] for step in plan["steps"] for n in step.get("nodes", [])]
         self.assertEqual(sorted(set(nodes)), ["a", "b", "y"])
         self.assertTrue(all(kernel["ir"] and "define" in kernel["code"] for kernel in data["kernels"]))
 
     def test_a_lookup_that_misses_tells_what_differs_and_one_that_hits_what_it_is(self):
         self.kiln("run", self.write_graph(TWICE), "--random", "1", "--size", "n=2")
-        self.assertIn("HIT", self.page(TWICE).partition('"lookup": {"report"')[2][:200])
+        self.assertIn('"lookup":{"report":{"lookup":"HIT"', self.page(TWICE))
         page = self.page(TWICE, "--option", "fuse=false")
         self.assertIn("component 'options' differs from the nearest record", page)
         if CHROMIUM:
             self.assertIn("options (differs from the nearest record)", self.told(page)["lookup"])
+
+    def test_a_run_writes_it_by_an_option(self):
+        self.kiln("run", self.write_graph(TWICE), "--random", "1", "--size", "n=2", "--option", f"report_html={self.file('run.html')}")
+        page = (self.folder / "run.html").read_text()
+        self.assertIn('"title":"run",', page)
+        self.assertEqual(self.told(page)["errors"], [])
 
     def test_copies_that_are_left_stand_in_the_memory_plan(self):
         page = self.page(LATE)

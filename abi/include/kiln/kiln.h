@@ -91,6 +91,9 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - compile_threads i64 = 0: 0: one per usable core
  * - dump text = "": a folder, in which the compile makes one with what each pass made of the graph (docs/seeing.md). It
  *   does not ask the cache for the graph: BYPASS, "dump". KILN_IO: it cannot be written
+ * - report_html text = "": a file that becomes one page which shows all of the compile, offline (docs/seeing.md), and
+ * how a lookup ends now, which is tried first. Else the compile does not ask the cache for the graph: BYPASS,
+ *   "report_html". KILN_IO: it cannot be written
  * - region.NAME.OPTION, region.NAME.forward.OPTION, region.NAME.backward.OPTION: fuse, rounding, backend and
  *   backend.OPTION of one region; backend.NAME.OPTION: of a registered backend
  *
@@ -191,8 +194,8 @@ KILN_EXPORT kiln_error *kiln_plugin_load(kiln_context *context, const char *path
 /* Loads the plugin into a context of its own: {"path", "name", "abi_major", "host_minor_needed", "digest", "identity"
  * (of the file, of what it links and of the files that it added: what all with a UUID is keyed by), "links" (in turn,
  * too, but for the system's C and C++ libraries): [{"name", "path", "identity" ("build id ...", or "digest ..." where a
- * library has none)}], "files": [{"path", "digest"}], "passes", "ops", "functions", "fallbacks" (none),
- * "backends"}, as in kiln_context_report. */
+ * library has none)}], "files": [{"path", "digest"}], "passes" (of those with patterns also "patterns",
+ * as they were declared), "ops", "functions", "fallbacks" (none), "backends"}, as in kiln_context_report. */
 KILN_EXPORT kiln_error *kiln_plugin_inspect(const char *path, uint64_t path_size, kiln_report **out);
 /* Registers a pass of the host's own. KILN_UNIMPLEMENTED for a stage whose passes do not run yet: joint.
  * Without a file, an identity is a UUID with KILN_PASS_UUID_SUFFICES. On success the context owns pass->user; *out_id

@@ -448,9 +448,9 @@ inline kiln_error *caught(const kiln_host &host) {
   } catch (const std::bad_alloc &) {
     return failed(KILN_OUT_OF_MEMORY, {});
   } catch (const std::exception &exception) {
-    return failed(KILN_INTERNAL, exception.what());
+    return failed(KILN_EXCEPTION, exception.what());
   } catch (...) {
-    return failed(KILN_INTERNAL, "it threw what is no std::exception");
+    return failed(KILN_EXCEPTION, "it threw what is no std::exception");
   }
 }
 

@@ -67,6 +67,11 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 #define KILN_NO_DEVICE 14u
 #define KILN_OUT_OF_RANGE 15u
 #define KILN_INTERNAL 16u /* a bug of Kiln's */
+/* For kiln_error_create: what a callback threw (an exception of C++'s or Python's, a panic of Rust's), which its
+ * language caught before the host. The host then takes it as thrown: a pass's failure is "throw" (kiln_compile), and
+ * what fails by it, as by one that leaves a callback, is KILN_PLUGIN_FAILED. Seen as the code of such an error's cause.
+ */
+#define KILN_EXCEPTION 17u
 
 /* ---- element types */
 #define KILN_F64 1u
@@ -279,7 +284,7 @@ typedef struct kiln_pass {
   uint32_t timing; /* KILN_TIMING_*; 0: late with an identity; without: early in pre_grad, else the cache is bypassed */
   uint32_t flags;  /* KILN_PASS_* */
   uint32_t reserved0;
-  const char *name;
+  const char *name; /* without a label not "all", nor a stage's: these stand for others */
   uint64_t name_size;
   const char *version; /* part of the identity */
   uint64_t version_size;

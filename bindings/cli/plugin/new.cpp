@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr Flag plugin_new_flags[] = {
     {"--lang", "c|cpp|rust", "the language of its source (cpp)"},
     {"--kind", "pass|pattern|op|backend",
-     "what it registers (pass); pattern: a pass that says what it looks for, in cpp"},
+     "what it registers (pass); pattern: a pass that says what it looks for, in cpp and rust"},
 };
 
 constexpr size_t longest_name = 40;  // the note has room for 63 bytes, and names of passes are made of it

@@ -134,7 +134,8 @@ class Internal(Error, RuntimeError):
 # By the numbers of kiln/types.h.
 _CLASSES: tuple[type[Error], ...] = (
     Error, InvalidArgument, TypeMismatch, UnknownName, Unimplemented, Invariant, NotCached, Cancelled, OutOfMemory,
-    Busy, PluginFailed, FileError, Corrupt, Incompatible, NoDevice, OutOfRange, Internal)
+    Busy, PluginFailed, FileError, Corrupt, Incompatible, NoDevice, OutOfRange, Internal,
+    PluginFailed)  # the last of what a callback raised
 
 
 def file_error(number: int | None, message: str, path: str | None = None) -> FileError:

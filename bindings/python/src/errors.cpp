@@ -8,6 +8,12 @@ thread_local PyObject *kept = nullptr;
 
 nb::object take_kept() { return nb::steal(std::exchange(kept, nullptr)); }
 
+// What is raised in a callback, for the host. An error of Kiln's that passes through one stays an error.
+kiln_error *raised(const nb::python_error *exception, std::string_view message) {
+  const bool is_error = exception && exception->matches(package("kiln._errors").attr("Error"));
+  return kiln_error_create(is_error ? KILN_PLUGIN_FAILED : KILN_EXCEPTION, message.data(), message.size(), nullptr);
+}
+
 bool ends_programs(nb::handle exception) { return !PyErr_GivenExceptionMatches(exception.ptr(), PyExc_Exception); }
 
 nb::object exception_of(const kiln_error *error) {
@@ -53,7 +59,7 @@ kiln_error *keep_exception(nb::python_error &error) {
   }
   forget_exception();
   kept = error.value().inc_ref().ptr();
-  return kiln_error_create(KILN_PLUGIN_FAILED, message.data(), message.size(), nullptr);
+  return raised(&error, message);
 }
 
 kiln_error *keep_current_exception() {
@@ -62,9 +68,9 @@ kiln_error *keep_current_exception() {
   } catch (nb::python_error &error) {
     return keep_exception(error);
   } catch (const std::exception &error) {
-    return kiln_error_create(KILN_PLUGIN_FAILED, error.what(), std::string_view(error.what()).size(), nullptr);
+    return raised(nullptr, error.what());
   } catch (...) {
-    return kiln_error_create(KILN_PLUGIN_FAILED, "an unknown exception", 20, nullptr);
+    return raised(nullptr, "an unknown exception");
   }
 }
 

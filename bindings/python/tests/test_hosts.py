@@ -122,6 +122,20 @@ def test_a_pass_that_raises_fails_the_compile_with_its_exception_as_cause(contex
     assert exp()(np.float32([0])).tolist() == [1]
 
 
+@pytest.mark.parametrize(("raised", "failed_by"), [(LookupError("no luck"), "throw"), (kiln.Error("it does"), "error")])
+def test_a_pass_that_raises_has_thrown_unless_it_is_an_error_of_kilns(context, raised, failed_by):
+    @kiln.graph_pass("unlucky")
+    def unlucky(graph, call):
+        raise raised
+
+    context.add(unlucky)
+    with pytest.raises(kiln.PluginFailed) as caught:
+        exp()
+    assert [run["failed_by"] for run in caught.value.report["passes"] if run["name"] == "unlucky"] == [failed_by]
+    counted = context.report()["passes_run"]
+    assert (counted["threw"], counted["errors"]) == ((1, 0) if failed_by == "throw" else (0, 1))
+
+
 def test_a_pass_that_breaks_the_graph_is_named(context):
     @kiln.graph_pass("retype")
     def retype(graph, call):

@@ -170,6 +170,14 @@ def test_describe_and_listings_are_dicts_and_texts(add):
 
 
 @fast
+def test_a_page_that_shows_the_compile_is_written_by_an_option(tmp_path):
+    page = tmp_path / "page.html"
+    program = compiled(lambda x: kiln.ops.exp(x), ("f32", ["n"]), report_html=str(page))
+    assert program.report["reason"] == "report_html"
+    text = page.read_text()
+    assert text.startswith("<!doctype html>") and '"lookup":{"report":{"lookup":"MISS"' in text
+
+
 def test_an_input_that_is_written_must_be_writable_and_is_written_in_place(graph):
     cache, x = graph.input("cache", "f32", [4]), graph.input("x", "f32", [4])
     graph.output(kiln.ops.copy_(cache, cache * 0.5 + x), "cache", view=True)

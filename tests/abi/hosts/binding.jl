@@ -10,7 +10,7 @@ const lib = ENV["KILN_LIBRARY"]
 
 # ---- structs and numbers: kiln/types.h, kiln/dlpack.h
 
-const INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED = 1, 6, 7, 10
+const INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED, EXCEPTION = 1, 6, 7, 10, 17
 const STAGE_POST_GRAD, PASS_UUID_SUFFICES, FUNCTION_UUID_SUFFICES, OP_UUID_SUFFICES = 3, 1, 1, 16
 
 const Raw = Ptr{Cvoid}     # any handle
@@ -356,7 +356,7 @@ end
 
 function error_of(problem)::Raw
     words = sprint(showerror, problem)
-    return @ccall lib.kiln_error_create(PLUGIN_FAILED::UInt32, words::Chars, sizeof(words)::UInt64, C_NULL::Raw)::Raw
+    return @ccall lib.kiln_error_create(EXCEPTION::UInt32, words::Chars, sizeof(words)::UInt64, C_NULL::Raw)::Raw
 end
 
 function run_map(from::Ptr{Float32}, to::Ptr{Float32}, count::Int64, user::Ptr{Cvoid})::Raw

@@ -13,7 +13,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_int32, c_int64, c_uint
 # ---- structs and numbers: kiln/types.h, kiln/dlpack.h
 
 STAGE_POST_GRAD, PASS_UUID_SUFFICES, FUNCTION_UUID_SUFFICES, OP_UUID_SUFFICES = 3, 1, 1, 16
-INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED = 1, 6, 7, 10
+INVALID_ARGUMENT, NOT_CACHED, CANCELLED, PLUGIN_FAILED, EXCEPTION = 1, 6, 7, 10, 17
 
 
 class Text(Structure):
@@ -327,7 +327,7 @@ def lent(owner):
 
 def error_of(error):
     """What must not cross C: ctypes would print it, and Kiln take a wild pointer for an error."""
-    return lib.kiln_error_create(PLUGIN_FAILED, *utf8(f"{type(error).__name__}: {error}"), None)
+    return lib.kiln_error_create(EXCEPTION, *utf8(f"{type(error).__name__}: {error}"), None)
 
 
 @RUN

@@ -391,7 +391,7 @@ fn failed(code: u32, message: &str) -> Raw {
 fn panicked(panic: Box<dyn Any + Send>) -> Raw {
     let words = panic.downcast_ref::<&str>().copied();
     let said = words.or_else(|| panic.downcast_ref::<String>().map(|text| text.as_str()));
-    failed(PLUGIN_FAILED, &format!("panicked: {}", said.unwrap_or("for no reason that it tells")))
+    failed(EXCEPTION, &format!("panicked: {}", said.unwrap_or("for no reason that it tells")))
 }
 
 extern "C" fn run_pass(user: Raw, call: Raw) -> Raw {

@@ -8,6 +8,7 @@ pub const INVALID_ARGUMENT: u32 = 1;
 pub const NOT_CACHED: u32 = 6;
 pub const CANCELLED: u32 = 7;
 pub const PLUGIN_FAILED: u32 = 10;
+pub const EXCEPTION: u32 = 17; // of Rust: a panic
 pub const STAGE_POST_GRAD: u32 = 3;
 pub const PASS_UUID_SUFFICES: u32 = 1;
 pub const FUNCTION_UUID_SUFFICES: u32 = 1;

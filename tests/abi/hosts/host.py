@@ -205,6 +205,7 @@ def survives_an_exception():
     error = fails(PLUGIN_FAILED, context.compile, graph)
     expect((str(error), error.plugin), ("pass 'own' of the host: failed: ValueError: no such luck", "the host"))
     expect(graph.text("json"), before)
+    expect(context.report().i64("passes_run.threw"), 1)
     own.rewrite = drop_double_negation
     executable, report = context.compile(graph)
     expect(report.i64("passes_run.own"), 1)

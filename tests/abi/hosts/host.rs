@@ -265,6 +265,7 @@ fn survives_a_panic(session: &Session) -> Result<()> {
     assert_eq!(error.message, "pass 'own' of the host: failed: panicked: no such luck");
     assert_eq!(error.plugin, "the host");
     assert_eq!(graph.text("json")?, before);
+    assert_eq!(context.report()?.i64("passes_run.threw")?, 1);
     context.unregister(id)?;
     assert_eq!(counts.dropped.load(SeqCst), 1);
 

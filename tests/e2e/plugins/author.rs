@@ -1,7 +1,7 @@
 //! A plugin that uses all of the module that `kiln plugin new --lang rust` writes, and fails in each way that it can.
 mod kiln;
-use kiln::{fail, Array, ArrayMut, Attr, Backend, BackendCall, Decomposition, Edit, Graph, Node, Op, OpCall, Pass};
-use kiln::{Result, Rewriter, Run, Setup};
+use kiln::{fail, Array, ArrayMut, Attr, Backend, BackendCall, Decomposition, Edit, Graph, Match, Node, Op, OpCall, Pass};
+use kiln::{Pattern, Result, Rewriter, Run, Setup};
 
 kiln::entry!("author", kiln::FEATURE_OPS | kiln::FEATURE_BACKENDS | kiln::FEATURE_PATTERNS, setup);
 
@@ -157,6 +157,28 @@ const PATTERN: &str = r#"{"kiln": 1, "pattern": "twice negated", "captures": [{"
     "nodes": [{"name": "inner", "op": "neg", "inputs": ["x"]}, {"name": "outer", "op": "neg", "inputs": ["inner"]}],
     "outputs": ["outer"], "replacement": {"nodes": [], "outputs": ["x"]}}"#;
 
+const SCALED: &str = r#"{"kiln": 1, "pattern": "scaled",
+    "captures": [{"name": "x"}, {"name": "by", "number": "any"}],
+    "nodes": [{"name": "y", "op": "mul", "inputs": ["x", "by"]}], "outputs": ["y"]}"#;
+
+/// x * by becomes by sums of x where `by` is small and whole; panics where it is 13, and fails where it is above.
+fn sum_instead(place: &mut Match) -> Result<()> {
+    let by = place.matched_number("by")?;
+    assert!(by != 13.0, "13 is no number for this");
+    if by > 13.0 {
+        return fail(kiln::OUT_OF_RANGE, "it is too much");
+    }
+    if by != by.trunc() || by < 1.0 {
+        return Ok(());
+    }
+    let (x, add) = (place.matched("x")?, place.op("add")?);
+    let mut sum = x;
+    for _ in 1..by as u32 {
+        sum = place.add(add, &[sum, x], &[])?;
+    }
+    place.replace_match(&[sum])
+}
+
 fn setup(context: &Setup) -> Result<()> {
     assert!(!cfg!(broken), "setup is broken");
     let passes: [(&str, fn(&mut Rewriter) -> Result<u64>); 10] = [
@@ -181,7 +203,10 @@ fn setup(context: &Setup) -> Result<()> {
         };
         context.add_pass(Pass {
             options: vec![("by", Attr::I64(2)), ("names", Attr::Texts(vec!["a".into(), String::new()]))],
-            patterns: if name == "rewrites_by_patterns" { vec![PATTERN] } else { vec![] },
+            patterns: match name {
+                "rewrites_by_patterns" => vec![Pattern::new(PATTERN), Pattern::calling(SCALED, sum_instead)],
+                _ => vec![],
+            },
             ..Pass::new(name, "1", uuid, captures)
         })?;
     }

@@ -16,11 +16,13 @@ enum kind {
   TYPE,
   NOT_DONE,
   LARGE,
-  EXIT, /* invariants */
+  EXIT,
+  PATTERN_TYPE, /* invariants */
   WRONG,
   HALF,
   NESTED,
-  EFFECT,      /* numerics */
+  EFFECT,
+  PATTERN,     /* numerics */
   ALTERNATING, /* repeat */
   IDENTITY,    /* identity */
   FINGERPRINT,
@@ -44,7 +46,8 @@ enum kind {
   LEAK,
   HANDLE, /* leaks */
   TOO_NEW,
-  TOO_STRICT /* hosts */
+  TOO_STRICT, /* hosts; and a pattern that is right: */
+  PARTS
 };
 
 KILN_PLUGIN_NOTE(0, BAD == NOTE ? 1 : 0, "bad");
@@ -232,6 +235,36 @@ static kiln_error *run_region(void *user, void *program, void *prepared, void *s
   return NULL;
 }
 
+/* Operands that do not commute are exchanged: of atan2, or of a product of two matrices, which then may not fit. No
+ * sample has these ops in one another. */
+static void declare_pattern(kiln_pass *pass) {
+  static const char wrong[] =
+      "{\"kiln\": 1, \"pattern\": \"exchanged\", \"captures\": [{\"name\": \"x\"}, {\"name\": \"z\"}],"
+      " \"nodes\": [{\"name\": \"a\", \"op\": \"asinh\", \"inputs\": [\"x\"]},"
+      " {\"name\": \"y\", \"op\": \"atan2\", \"inputs\": [\"a\", \"z\"]}], \"outputs\": [\"y\"],"
+      " \"replacement\": {\"nodes\": [{\"name\": \"b\", \"op\": \"asinh\", \"inputs\": [\"x\"]},"
+      " {\"name\": \"w\", \"op\": \"atan2\", \"inputs\": [\"z\", \"b\"]}], \"outputs\": [\"w\"]}}";
+  static const char misfit[] =
+      "{\"kiln\": 1, \"pattern\": \"exchanged\", \"captures\": [{\"name\": \"x\"}, {\"name\": \"z\"}],"
+      " \"nodes\": [{\"name\": \"a\", \"op\": \"asinh\", \"inputs\": [\"x\"]},"
+      " {\"name\": \"y\", \"op\": \"matmul\", \"inputs\": [\"a\", \"z\"]}], \"outputs\": [\"y\"],"
+      " \"replacement\": {\"nodes\": [{\"name\": \"b\", \"op\": \"asinh\", \"inputs\": [\"x\"]},"
+      " {\"name\": \"w\", \"op\": \"matmul\", \"inputs\": [\"z\", \"b\"]}], \"outputs\": [\"w\"]}}";
+  static const char parts[] =
+      "{\"kiln\": 1, \"pattern\": \"parts\", \"captures\": [{\"name\": \"x\"}],"
+      " \"nodes\": [{\"name\": \"n\", \"op\": \"neg\", \"inputs\": [\"x\"], \"optional\": true},"
+      " {\"name\": \"s\", \"op\": \"sigmoid\", \"inputs\": [\"n\"]},"
+      " {\"name\": \"y\", \"op\": \"mul\", \"inputs\": [\"x\", \"s\"]}], \"outputs\": [\"y\"],"
+      " \"replacement\": {\"nodes\": [{\"name\": \"m\", \"op\": \"neg\", \"inputs\": [\"x\"], \"when\": \"n\"},"
+      " {\"name\": \"f\", \"op\": \"silu\", \"inputs\": [\"m\"]},"
+      " {\"name\": \"g\", \"op\": \"neg\", \"inputs\": [\"f\"], \"when\": \"n\"}], \"outputs\": [\"g\"]}}";
+  static kiln_pattern pattern = {.struct_size = sizeof pattern, .json = wrong, .json_size = sizeof wrong - 1};
+  static const kiln_pattern *const row[] = {&pattern};
+  if (BAD == PATTERN_TYPE) pattern.json = misfit, pattern.json_size = sizeof misfit - 1;
+  if (BAD == PARTS) pattern.json = parts, pattern.json_size = sizeof parts - 1;
+  pass->patterns = row, pass->pattern_count = 1, pass->run = NULL;
+}
+
 static kiln_error *setup(const kiln_host *host, kiln_context *context, void **out_state) {
   static char version[32];
   (void)out_state;
@@ -264,6 +297,7 @@ static kiln_error *setup(const kiln_host *host, kiln_context *context, void **ou
   pass.uuid = uuid;
   pass.user = (void *)host;
   pass.run = run;
+  if (BAD == PATTERN || BAD == PATTERN_TYPE || BAD == PARTS) declare_pattern(&pass);
   if (BAD == FINGERPRINT || BAD == PROCESS || BAD == FACT) pass.fingerprint = fingerprint;
   return host->context->add_pass(context, &pass);
 }

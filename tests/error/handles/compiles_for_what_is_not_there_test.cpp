@@ -15,7 +15,7 @@ TEST(Handles, CompilesForWhatIsNotThere) {
         .error;
   };
   EXPECT_REFUSED(compile_with("backend", "tpu"), "UNKNOWN_NAME",
-                 "backend 'tpu' is not known; there are cpu, cuda, reference; none is registered");
+                 "backend 'tpu' is not known; there are cpu, cuda, reference");
   EXPECT_REFUSED(compile_with("cpu", "z80"), "UNKNOWN_NAME",
                  "cpu 'z80' is unknown; expected native, x86-64, v3 (avx2) or v4 (avx512), then +FEATURE and "
                  "-FEATURE");

@@ -154,9 +154,14 @@ int write_graph(const Checked &subject, const std::string &name) {
     return print(random_graph(static_cast<uint64_t>(seed), bytes_of(subject)).json), 0;
   }
   const Context context = context_of(subject);
-  std::vector<Item> items = models();
-  for (const bool registered : {false, true})
-    for (Item &item : samples(context, registered)) items.push_back(std::move(item));
+  std::vector<Item> items;
+  if (name.starts_with("pattern ")) {
+    items = pattern_graphs(context, Registered(subject.path));
+  } else {
+    items = models();
+    for (const bool registered : {false, true})
+      for (Item &item : samples(context, registered)) items.push_back(std::move(item));
+  }
   std::vector<std::string_view> known;
   for (const Item &item : items) {
     if (item.name == name) return print(item.json + (item.json.ends_with('\n') ? "" : "\n")), 0;

@@ -1,4 +1,4 @@
-// The graphs on which a plugin is checked: samples of the ops, models, random ones, and files.
+// The graphs on which a plugin is checked: samples of the ops, those of its patterns, models, random ones, and files.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace kiln::cli::plugin_check {
 
 struct Item {
-  std::string name;  // "sample softmax/rows", "model chars", "random 7", or the file's path
+  std::string name;  // "sample softmax/rows", "pattern PASS/PATTERN 2", "model chars", "random 7", or the file's path
   std::string json;
   std::optional<Range> range = {};  // of the elements that are drawn for it
   double tolerance = 0;             // as of `difference`
@@ -28,6 +28,9 @@ std::vector<Item> samples(const Context &context, bool registered, size_t most =
 // The models that come with Kiln (tests/models), of small batches. They are in the program, and have no weights, which
 // are drawn.
 std::vector<Item> models();
+
+// Graphs in which the patterns are found that the plugin's passes declare.
+std::vector<Item> pattern_graphs(const Context &context, const Registered &registered);
 
 // What may vary in a random graph without changing what it computes, or its key.
 struct Dress {

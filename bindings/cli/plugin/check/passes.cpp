@@ -13,18 +13,13 @@ namespace {
 constexpr size_t samples_of_each_op = 3;
 constexpr uint64_t random_graphs = 150;
 
-std::vector<Item> corpus(const Checked &subject, const Context &context) {
+std::vector<Item> corpus(const Checked &subject, const Context &context, const Registered &registered) {
   std::vector<Item> items = some_graphs(subject, 20);
   if (subject.alone) return items;
+  for (Item &item : pattern_graphs(context, registered)) items.push_back(std::move(item));
   for (Item &item : models()) items.push_back(std::move(item));
   for (Item &item : samples(context, false, samples_of_each_op)) items.push_back(std::move(item));
   return items;
-}
-
-Options without_passes(const Registered &registered) {
-  Options options = passed(registered);
-  options.set("passes", std::vector<std::string>());
-  return options;
 }
 
 // To be looked at; empty where the graph cannot be compiled at all.
@@ -123,13 +118,14 @@ void test_invariants(const Checked &subject) {
 }
 
 void expect_invariants(const Checked &subject, const Registered &registered, const Context &context) {
-  for (const Item &item : corpus(subject, context)) compiled(context, registered, item, parse(context, item.json));
+  for (const Item &item : corpus(subject, context, registered))
+    compiled(context, registered, item, parse(context, item.json));
 }
 
 void test_numerics(const Checked &subject) {
   const Registered registered(subject.path);
   const Context context = context_of(subject);
-  for (const Item &item : corpus(subject, context)) {
+  for (const Item &item : corpus(subject, context, registered)) {
     const Graph graph = parse(context, item.json);
     compare(context, registered, item, graph, tolerance_of(*subject.args, registered));
   }

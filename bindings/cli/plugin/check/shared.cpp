@@ -50,6 +50,12 @@ std::vector<Item> models() {
   return items;
 }
 
+Options without_passes(const Registered &registered) {
+  Options options = passed(registered);
+  options.set("passes", std::vector<std::string>());
+  return options;
+}
+
 std::string bytes_of(const Checked &subject) { return read_file(subject.path); }
 
 void prepare(const Context &context, const Checked &subject) {

@@ -56,6 +56,8 @@ Context context_of(const Checked &subject, std::string_view cache = "off");
 // The same of a context that has the plugin, or will have it.
 void prepare(const Context &context, const Checked &subject);
 
+// As passed(), without any registered pass.
+Options without_passes(const Registered &registered);
 // The plugin's file.
 std::string bytes_of(const Checked &subject);
 // The graphs that are given, then `randoms` random ones.

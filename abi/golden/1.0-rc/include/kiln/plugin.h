@@ -16,7 +16,9 @@ extern "C" {
 
 #define KILN_PLUGIN_MAGIC 0x316e676c706e6c6bULL /* "klnplgn1" */
 
-/* Names of what a host can do; none is needed for passes. */
+/* Names of what a host can do; none is needed for passes. What a plugin says that it needs of them is for hosts that
+ * lack it, which then refuse the plugin as a whole, before any of its code runs; a host that has it does not hold a
+ * plugin to what it said. */
 #define KILN_FEATURE_OPS 1u       /* context->add_op, op_call */
 #define KILN_FEATURE_BACKENDS 2u  /* context->add_backend, backend */
 #define KILN_FEATURE_FUNCTIONS 4u /* context->add_function */

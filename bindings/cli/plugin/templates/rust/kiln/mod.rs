@@ -149,7 +149,7 @@ impl Host {
                 let text = panic.downcast_ref::<&str>().copied();
                 let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
                 let place = WHERE.with(|place| place.take());
-                Error { code: PLUGIN_FAILED, message: format!("it panicked{place}: {}", text.unwrap_or("no text")) }
+                Error { code: EXCEPTION, message: format!("it panicked{place}: {}", text.unwrap_or("no text")) }
             }
         };
         ask!(self, error.create(error.code, error.message.as_ptr(), error.message.len() as u64, ptr::null_mut()))

@@ -1,6 +1,6 @@
 //! Passes.
 use super::*;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 /// A pass: `Pass { priority: 2000, ..Pass::new("name", "1", UUID, rewrite) }`. See `kiln_pass` for what each member says.
 pub struct Pass {
@@ -16,8 +16,8 @@ pub struct Pass {
     pub label: &'static str,
     /// With their defaults.
     pub options: Vec<Named<'static>>,
-    /// As JSON, with replacements. The plugin says FEATURE_PATTERNS, and `rewrite` calls `apply_patterns`.
-    pub patterns: Vec<&'static str>,
+    /// The plugin says FEATURE_PATTERNS, and `rewrite` calls `apply_patterns`.
+    pub patterns: Vec<Pattern>,
     pub rewrite: Rewrite,
 }
 /// Returns how many places it rewrote.
@@ -45,16 +45,39 @@ impl Pass {
             rewrite: Box::new(rewrite),
         }
     }
+    /// A pass that is nothing but its patterns, of stage post_grad.
+    pub fn of_patterns(name: &'static str, version: &'static str, uuid: [u8; 16], patterns: Vec<Pattern>) -> Pass {
+        Pass { patterns, ..Pass::new(name, version, uuid, |graph| graph.apply_patterns()) }
+    }
+}
+
+/// What a pass looks for, as JSON (docs/patterns.md), and what takes its place.
+#[derive(Clone, Copy)]
+pub struct Pattern {
+    json: &'static str,
+    rewrite: Option<extern "C" fn(Handle, Handle) -> Handle>,
+}
+impl Pattern {
+    /// The JSON has a replacement.
+    pub const fn new(json: &'static str) -> Pattern {
+        Pattern { json, rewrite: None }
+    }
+    /// The JSON has none: at each place where the pattern is found the function is called, which is a `fn`, or a closure
+    /// that captures nothing. A place that it does not replace stays.
+    pub fn calling<F: Fn(&mut Match) -> Result<()> + Copy + 'static>(json: &'static str, _rewrite: F) -> Pattern {
+        assert!(mem::size_of::<F>() == 0, "Pattern::calling: a fn is expected by its name, or a closure without captures");
+        Pattern { json, rewrite: Some(rewrite_match::<F>) }
+    }
 }
 
 impl Setup {
     pub fn add_pass(&self, pass: Pass) -> Result<()> {
-        let pattern = |json: &&'static str| RawPattern {
+        let pattern = |pattern: &Pattern| RawPattern {
             struct_size: mem::size_of::<RawPattern>() as u32,
             reserved0: 0,
-            json: json.as_ptr(),
-            json_size: json.len() as u64,
-            rewrite: None,
+            json: pattern.json.as_ptr(),
+            json_size: pattern.json.len() as u64,
+            rewrite: pattern.rewrite,
         };
         let patterns: Vec<RawPattern> = pass.patterns.iter().map(pattern).collect();
         let patterns: Vec<*const RawPattern> = patterns.iter().map(|pattern| pattern as *const RawPattern).collect();
@@ -92,12 +115,14 @@ impl Setup {
 extern "C" fn run(user: Handle, call: Handle) -> Handle {
     let Held { host, own: rewrite } = unsafe { held::<Rewrite>(user) };
     host.guard(|| {
-        let edit = ask!(host, pass.edit(call));
-        let graph = Graph { host: *host, raw: ask!(host, edit.view(edit)) };
-        let mut rewriter = Rewriter { graph, call, context: ask!(host, pass.context(call)), edit };
-        let rewrites = rewrite(&mut rewriter)?;
+        let rewrites = rewrite(&mut Rewriter::of(*host, call))?;
         host.check(ask!(host, pass.done(call, rewrites)))
     })
+}
+extern "C" fn rewrite_match<F: Fn(&mut Match) -> Result<()> + Copy + 'static>(user: Handle, call: Handle) -> Handle {
+    let host = unsafe { held::<Rewrite>(user) }.host;
+    let rewrite: F = unsafe { mem::transmute_copy(&()) }; // it has no size, and Pattern::calling was given one
+    host.guard(|| rewrite(&mut Match(Rewriter::of(host, call))))
 }
 
 /// The graph of a running pass: questions (`Graph`) and changes (`Edit` adds).
@@ -119,6 +144,11 @@ impl Edit for Rewriter {
     }
 }
 impl Rewriter {
+    fn of(host: Host, call: Handle) -> Rewriter {
+        let edit = ask!(host, pass.edit(call));
+        let graph = Graph { host, raw: ask!(host, edit.view(edit)) };
+        Rewriter { graph, call, context: ask!(host, pass.context(call)), edit }
+    }
     /// Makes every use of `from` one of `to`, which has the same type.
     pub fn replace(&mut self, from: Value, to: Value) -> Result<()> {
         self.host.check(ask!(self.host, edit.replace(self.edit, from, to)))
@@ -156,5 +186,39 @@ impl Rewriter {
     }
     pub fn warn(&self, text: &str) -> Result<()> {
         self.host.check(ask!(text self.host, pass.warn(self.call; text)))
+    }
+}
+
+/// A place at which a pattern was found, inside the function of `Pattern::calling`: what it is, what takes its place, and
+/// the graph that it is in.
+pub struct Match(Rewriter);
+impl Deref for Match {
+    type Target = Rewriter;
+    fn deref(&self) -> &Rewriter {
+        &self.0
+    }
+}
+impl DerefMut for Match {
+    fn deref_mut(&mut self) -> &mut Rewriter {
+        &mut self.0
+    }
+}
+impl Edit for Match {
+    fn place(&self) -> (Host, Handle, Handle) {
+        self.0.place()
+    }
+}
+impl Match {
+    /// What a capture or a node of the pattern is. Value(0): an optional one that is not there.
+    pub fn matched(&self, name: &str) -> Result<Value> {
+        self.host.told(Value(0), |out| ask!(text self.host, pass.match_value(self.call; name, out)))
+    }
+    /// The number of a capture with "number".
+    pub fn matched_number(&self, name: &str) -> Result<f64> {
+        self.host.told(0.0, |out| ask!(text self.host, pass.match_number(self.call; name, out)))
+    }
+    /// What takes the place of the pattern's outputs, once the function has returned.
+    pub fn replace_match(&mut self, values: &[Value]) -> Result<()> {
+        self.host.check(ask!(self.host, pass.match_replace(self.call, values.as_ptr(), values.len() as u64)))
     }
 }

@@ -1,0 +1,46 @@
+#include <gtest/gtest.h>
+
+#include "jit/kernel/body.h"
+#include "jit/kernel/fuse.h"
+#include "tests/unit/jit/kernel/program_builder.h"
+
+namespace kiln::kernel::testing {
+namespace {
+
+Kernel last_kernel(const ProgramBuilder &b) {
+  Result<Fused> result = fuse(b.program, *Target::by_name("v4"), {});
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return *result->launches.back().kernel;
+}
+
+Kernel transpose(int64_t rows, int64_t columns) {
+  ProgramBuilder b;
+  const uint32_t x = b.input({rows, columns});
+  b.output(b.view(x, {columns, rows}, [](const std::vector<Expr> &at) { return std::vector<Expr>{at[1], at[0]}; }));
+  return last_kernel(b);
+}
+
+TEST(Schedule, LetsATransposeGoInSquareBlocks) {
+  const Kernel large = transpose(300, 200);
+  EXPECT_EQ(large.schedule.tiles, (std::vector<uint32_t>{64, 64})) << print(large);
+  EXPECT_EQ(crossed_loads(large).size(), 1u);
+  const Kernel narrow = transpose(300, 8);  // no vector of its columns
+  EXPECT_TRUE(crossed_loads(narrow).empty()) << print(narrow);
+}
+
+Kernel product(int64_t rows, int64_t depth, int64_t columns, bool is_packed) {
+  ProgramBuilder b;
+  b.output(b.linear(b.input({rows, depth}), b.input({columns, depth}, is_packed)));
+  return last_kernel(b);
+}
+
+TEST(Schedule, DividesAProductAmongThreadsWhereThatIsWorthTheirStart) {
+  for (const bool is_packed : {false, true}) {
+    EXPECT_EQ(task_count(product(64, 1024, 1024, is_packed)), Expr(8)) << is_packed;
+    EXPECT_EQ(task_count(product(16, 32, 64, is_packed)), Expr(1)) << is_packed;
+  }
+  EXPECT_EQ(task_count(product(256, 256, 256, false)), Expr(8));
+}
+
+}  // namespace
+}  // namespace kiln::kernel::testing
