@@ -156,6 +156,10 @@ Values emit_body(KernelState &state, const kernel::Body &body, const Point &poin
 void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &results, const Point &point);
 
 // ---- crossed.cpp
+// Of two, or four, rows of as many lanes: vectors of their pieces of 2 or 4 elements a lane, in order within each block
+// of four lanes, and the next vector's in the next lane, as x86's shuffles do.
+Values interleave_two(llvm::IRBuilder<> &b, llvm::ArrayRef<llvm::Value *> rows);
+Values interleave_four(llvm::IRBuilder<> &b, llvm::ArrayRef<llvm::Value *> rows);
 // A block of lanes() x lanes() points of the kernel's last two parallel axes, from (i, j) on, whose loads `crossed`
 // (kernel::crossed_loads) are read along i and transposed in registers.
 void emit_crossed_block(KernelState &state, std::span<const size_t> crossed, const Point &point, llvm::Value *i,

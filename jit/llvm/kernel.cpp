@@ -208,16 +208,16 @@ class KernelEmitter {
   void emit_blocks(size_t axis, const Point &point) {
     const unsigned lanes = kernel_.schedule.lanes();
     const Range lines = ranges_[axis], columns = ranges_[axis + 1];
-    const auto [blocks, other_lines] = split_range(state_, lines, lanes);
-    const auto [pieces, other_columns] = split_range(state_, columns, lanes);
-    emit_loop(state_, blocks, lanes, [&, pieces = pieces, other_columns = other_columns](llvm::Value *i) {
-      emit_loop(state_, pieces, lanes, [&](llvm::Value *j) { emit_crossed_block(state_, crossed_, point, i, j); });
+    const LaneRanges lines_in = split_range(state_, lines, lanes), columns_in = split_range(state_, columns, lanes);
+    emit_loop(state_, lines_in.vectors, lanes, [&](llvm::Value *i) {
+      emit_loop(state_, columns_in.vectors, lanes,
+                [&](llvm::Value *j) { emit_crossed_block(state_, crossed_, point, i, j); });
       if (!columns.has_rest(lanes)) return;
       ranges_[axis] = {i, b_.CreateNSWAdd(i, b_.getInt64(lanes)), lanes};
-      ranges_[axis + 1] = other_columns;
+      ranges_[axis + 1] = columns_in.rest;
       emit_axis(axis, point);
     });
-    ranges_[axis] = other_lines;
+    ranges_[axis] = lines_in.rest;
     ranges_[axis + 1] = columns;
     if (lines.has_rest(lanes)) emit_axis(axis, point);
   }

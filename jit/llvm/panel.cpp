@@ -164,7 +164,7 @@ class PanelEmitter {
       rows.push_back(b_.CreateBitCast(splat(state_, elements, width), llvm::FixedVectorType::get(word_, lanes_)));
     }
     llvm::Value *base = slot(k, row);
-    const Values columns = group == 4 ? interleave_four(rows) : group == 2 ? interleave_two(rows) : rows;
+    const Values columns = group == 4 ? interleave_four(b_, rows) : group == 2 ? interleave_two(b_, rows) : rows;
     for (unsigned step = 0; step < lanes_; ++step) {
       const auto [vector, first] = place_of(group, step);
       store(part(columns[vector], first, group), slot(base, step, 0));
@@ -182,23 +182,6 @@ class PanelEmitter {
     llvm::SmallVector<int, 4> mask;
     for (unsigned i = 0; i < count; ++i) mask.push_back(static_cast<int>(first + i));
     return b_.CreateShuffleVector(vector, mask);
-  }
-  // The same choice of four out of eight in each block of four lanes of x and y.
-  llvm::Value *blockwise(llvm::Value *x, llvm::Value *y, std::array<unsigned, 4> choice) {
-    llvm::SmallVector<int, 16> mask;
-    for (unsigned lane = 0; lane < lanes_; ++lane) {
-      const unsigned from = choice[lane % 4];
-      mask.push_back(static_cast<int>((from < 4 ? from : lanes_ + from - 4) + lane / 4 * 4));
-    }
-    return b_.CreateShuffleVector(x, y, mask);
-  }
-  Values interleave_two(const Values &rows) {
-    return {blockwise(rows[0], rows[1], {0, 4, 1, 5}), blockwise(rows[0], rows[1], {2, 6, 3, 7})};
-  }
-  Values interleave_four(const Values &rows) {
-    const Values first = interleave_two({rows[0], rows[1]}), second = interleave_two({rows[2], rows[3]});
-    return {blockwise(first[0], second[0], {0, 1, 4, 5}), blockwise(first[0], second[0], {2, 3, 6, 7}),
-            blockwise(first[1], second[1], {0, 1, 4, 5}), blockwise(first[1], second[1], {2, 3, 6, 7})};
   }
 
   // ---- along rows

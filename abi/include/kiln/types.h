@@ -158,7 +158,7 @@ typedef uint32_t kiln_dtype; /* KILN_F32 ...; 0: none */
 /* A run is in a turn of a while or scan, "loop 'w', turn 12000": told about every 50 ms, by the thread that runs, for
  * hosts that end it, or of a run in flight by the one that waits for it. A scan that is compiled into one kernel is not
  * interrupted. Of runs with KILN_RUN_STEPS also: it is inside of a kernel, "kernel 2", told as often between parts of
- * its range. */
+ * its range. Of runs that others wait for, or poll: where it is, "step 3". */
 #define KILN_EVENT_LOOP 3u
 /* A run takes another program than its call's last one, or its first: "entry 'batch=1'", "entry 'general'" for the one
  * for all sizes. Of executables with entries alone (option "specialize"), by the thread that runs, before it begins. */
