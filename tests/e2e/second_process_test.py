@@ -133,7 +133,7 @@ class KeyTest(Case):
         self.assert_second_pass_matters(*TWO, *ONE)
 
     def test_an_early_pass_without_identity_that_changes_nothing_is_no_component(self):
-        self.assertEqual(self.look(CHAIN, *registered("early", 0, stage=PRE_GRAD))[0], "HIT")
+        self.assertEqual(self.look(CHAIN, *registered("before", 0, stage=PRE_GRAD))[0], "HIT")
 
     def test_a_late_pass_without_identity_bypasses_the_cache(self):
         lookup, reason = self.look(CHAIN, *registered("nameless", 0))
