@@ -291,10 +291,15 @@ class PanelEmitter {
     llvm::SmallVector<llvm::Constant *, 16> iota;
     for (unsigned lane = 0; lane < piece.width; ++lane) iota.push_back(b_.getInt64(lane));
     llvm::Value *lanes = b_.CreateNSWAdd(splat(state_, first, piece.width), llvm::ConstantVector::get(iota));
+    // Of fewer rows the last one is there again: what all lanes read alike must exist where none is active, too.
+    llvm::Value *last = b_.CreateNSWAdd(first, integer(piece.width - 1));
+    last = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, last, b_.CreateNSWSub(along_.end, integer(1)));
+    llvm::Value *last_row = b_.CreateNSWSub(last, b_.CreateURem(last, integer(length)));
     std::vector<Point> parts;
     for (int64_t r = 0; r < count; ++r) {
       Point part = piece;
-      part.row_begin = b_.CreateNSWAdd(row, integer(r * length));
+      part.row_begin =
+          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateNSWAdd(row, integer(r * length)), last_row);
       part.row_length = length;
       if (count > 1) {
         llvm::Value *column = b_.CreateSub(lanes, splat(state_, part.row_begin, piece.width));
