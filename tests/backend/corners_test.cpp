@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "runtime/graph/json.h"
 #include "runtime/ops/samples.h"
 #include "tests/backend/backends.h"
 
@@ -134,6 +135,27 @@ TEST(Corners, AConvolutionOfWhichNoSizeIsKnownIsCompiled) {
                  {"dilation", ops::ints({3, 3, 3})},
                  {"padding", ops::ints({1, 1, 1})}},
        .sizes = {{"n", 1}, {"c", 2}, {"d", 7}, {"h", 8}, {"w", 9}, {"o", 3}, {"kd", 2}, {"kh", 2}, {"kw", 2}}});
+}
+
+// A row's factor is one number for all lanes that pack the row, also for lanes of a row that there is none of; what
+// lies behind the factors is guarded.
+TEST(Corners, AConvolutionReadsNoFactorOfARowBehindTheLast) {
+  for (const int64_t rows : {12, 250}) {  // pixels as rows of a product, and as its columns
+    const std::string json = str_cat(R"({"kiln":1,
+      "inputs":[{"name":"x","type":{"dtype":"f32","shape":[1,3,)",
+                                     rows, R"(,7]}},{"name":"s","type":{"dtype":"f32","shape":[)", rows, R"(,1]}},
+                {"name":"w","type":{"dtype":"f32","shape":[2,3,3,3]}}],
+      "nodes":[{"name":"m","op":"mul","inputs":["x","s"]},
+               {"name":"y","op":"correlate2d","inputs":["m","w"]}],
+      "outputs":[{"name":"y","value":"y"}]})");
+    const Result<GraphPtr> graph = read_json(json, builtin_ops());
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    std::mt19937_64 random(1);
+    Case made{.name = str_cat(rows, " rows"), .graph = *graph, .arguments = {}, .tolerances = {1e-5}, .sizes = {}};
+    for (const std::vector<int64_t> &shape : {std::vector<int64_t>{1, 3, rows, 7}, {rows, 1}, {2, 3, 3, 3}})
+      made.arguments.push_back(random_tensor(DType::f32, shape, {}, random));
+    for (const Backend &backend : backends()) EXPECT_EQ(check(backend, made), "");
+  }
 }
 
 }  // namespace

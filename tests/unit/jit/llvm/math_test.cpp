@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -126,6 +127,31 @@ void expect_positive_roots(std::string_view level) {
   code.as<void(const F *, const F *, F *, int64_t)>()(x.data(), unused.data(), out.data(), 32);
   for (size_t i = 0; i < out.size(); ++i)
     EXPECT_TRUE(out[i] == 0 && !std::signbit(out[i])) << "lgamma(" << x[i] << ") = " << out[i] << " on " << level;
+}
+
+// Processors take a hundred times as long where a product underflows.
+template <class F>
+void expect_zeros_without_underflow(std::string_view level) {
+  const Target target = *Target::by_name(level);
+  if (!target.runs_on_host()) GTEST_SKIP() << "this machine lacks the feature level";
+  const F below[] = {-std::numeric_limits<F>::infinity(), std::numeric_limits<F>::lowest(), -2000, -1e6};
+  std::vector<F> x, unused(32, 1), out(32, -1);
+  for (size_t i = 0; i < 32; ++i) x.push_back(below[i % 4]);
+  for (const Core op : {Core::exp, Core::exp2}) {
+    JitFunction code(features_of(target),
+                     [&](llvm::Module &module) { emit_map(module, features_of(target), op, sizeof(F) == 8, 32); });
+    std::feclearexcept(FE_ALL_EXCEPT);
+    code.as<void(const F *, const F *, F *, int64_t)>()(x.data(), unused.data(), out.data(), 32);
+    EXPECT_EQ(std::fetestexcept(FE_UNDERFLOW), 0) << level;
+    for (const F y : out) EXPECT_TRUE(y == 0 && !std::signbit(y)) << y << " on " << level;
+  }
+}
+
+TEST(Math, ExpFarBelowItsRangeIsZeroWithoutUnderflow) {
+  for (const char *level : {"x86-64", "v3", "v4"}) {
+    expect_zeros_without_underflow<float>(level);
+    expect_zeros_without_underflow<double>(level);
+  }
 }
 
 TEST(Math, LgammaIsPositiveZeroAtItsRoots) {
