@@ -129,4 +129,24 @@ void for_each_expr(Body &body, const std::function<void(Expr &)> &fn) {
   }
 }
 
+std::vector<int64_t> divisors_of(const Body &body, size_t axis) {
+  const auto is_axis = [&](const Expr &e) { return e.kind() == Expr::Kind::axis && e.id() == axis; };
+  const auto number = [](const Expr &e) { return e.is_integer() ? e.integer() : 0; };
+  std::vector<int64_t> divisors;
+  const std::function<void(const Expr &)> look = [&](const Expr &e) {
+    if (!e.depends_on_axis(static_cast<uint32_t>(axis)) || e.kind() == Expr::Kind::axis) return;
+    if (e.kind() == Expr::Kind::floor_div || e.kind() == Expr::Kind::mod) {
+      const Expr &dividend = e.operands()[0], &divisor = e.operands()[1];
+      if (is_axis(dividend)) divisors.push_back(number(divisor));
+      if (e.kind() == Expr::Kind::mod && dividend.kind() == Expr::Kind::floor_div && is_axis(dividend.operands()[0]))
+        divisors.push_back(number(dividend.operands()[1]) * number(divisor));
+    }
+    for (const Expr &operand : e.operands()) look(operand);
+  };
+  Body copy = body;
+  for_each_expr(copy, [&](Expr &e) { look(e); });
+  if (std::ranges::any_of(divisors, [](int64_t d) { return d <= 0; })) return {};
+  return divisors;
+}
+
 }  // namespace kiln::kernel

@@ -30,6 +30,9 @@ bool has_symbols(const Body &body);
 bool has_symbols(const Compute &compute);
 // Calls `fn` with every expression (index maps and `index` values) so that it can be replaced.
 void for_each_expr(Body &body, const std::function<void(Expr &)> &fn);
+// By which numbers the body's expressions divide an axis, (axis // a) % b counting as a * b. Empty: by none, or by what
+// is no number.
+std::vector<int64_t> divisors_of(const Body &body, size_t axis);
 
 // Values of a map's body that are loaded along the last parallel axis but one, while lanes go along the last: a
 // transpose, which blocks of both axes do in registers. Empty: none, or the kernel does more than such a block may.

@@ -267,8 +267,7 @@ class ContractionEmitter {
     if (!is_packed()) return;
     for (int64_t offset = 0; offset < row_bytes; offset += line_bytes) {
       llvm::Value *line = b_.CreateConstGEP1_64(b_.getInt8Ty(), b_row, static_cast<uint64_t>(distance_bytes + offset));
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
-                         {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+      emit_prefetch(state_, line, 3);
     }
   }
 

@@ -129,6 +129,8 @@ llvm::Value *emit_scalar(KernelState &state, const Expr &expr, const Point &poin
 // `valid`: uniform or varying i1, or null. Gives a uniform value where the address and `valid` are uniform.
 llvm::Value *emit_load(KernelState &state, const kernel::Access &access, const LaneIndex &at, const Point &point,
                        llvm::Value *valid);
+// Asks for the cache line at `pointer`, which need not exist. Locality 3: into the first cache, 2: the second.
+void emit_prefetch(KernelState &state, llvm::Value *pointer, uint32_t locality);
 // Does a store, in active lanes only. `results`: of the stage, uniform or varying.
 void emit_store(KernelState &state, const kernel::Store &store, const Values &results, const Point &point);
 
@@ -156,8 +158,9 @@ Values emit_body(KernelState &state, const kernel::Body &body, const Point &poin
 void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &results, const Point &point);
 
 // ---- crossed.cpp
-// Of two, or four, rows of as many lanes: vectors of their pieces of 2 or 4 elements a lane, in order within each block
-// of four lanes, and the next vector's in the next lane, as x86's shuffles do.
+// Rows of as many lanes, which become columns of 2 or 4 elements, lane after lane: by blocks of four lanes, as x86's
+// shuffles go. Of two rows a and b the first vector has a0 b0 a1 b1 (a4 b4 a5 b5, ...), the second a2 b2 a3 b3; of four
+// the first has a0 b0 c0 d0 (a4 b4 c4 d4, ...), the second lane 1 of each block, and so on.
 Values interleave_two(llvm::IRBuilder<> &b, llvm::ArrayRef<llvm::Value *> rows);
 Values interleave_four(llvm::IRBuilder<> &b, llvm::ArrayRef<llvm::Value *> rows);
 // A block of lanes() x lanes() points of the kernel's last two parallel axes, from (i, j) on, whose loads `crossed`

@@ -114,12 +114,11 @@ class ElementAccess {
     prefetch(b_.CreateNSWMul(emit_scalar(state_, *step, {}), steps), 2);
   }
 
-  // The vector `bytes` further on. Locality 3: into the first cache, 2: the second.
+  // The vector `bytes` further on.
   void prefetch(llvm::Value *bytes, uint32_t locality) {
     for (unsigned line = 0; line < width() * size_of(type_); line += cache_line) {
       llvm::Value *at = b_.CreateGEP(b_.getInt8Ty(), address(), b_.CreateNSWAdd(bytes, b_.getInt64(line)));
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {at->getType()},
-                         {at, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
+      emit_prefetch(state_, at, locality);
     }
   }
 
@@ -256,6 +255,13 @@ class ElementAccess {
 llvm::Value *emit_load(KernelState &state, const kernel::Access &access, const LaneIndex &at, const Point &point,
                        llvm::Value *valid) {
   return ElementAccess(state, access, at, point).load(valid);
+}
+
+void emit_prefetch(KernelState &state, llvm::Value *pointer, uint32_t locality) {
+  auto &b = state.b;
+  constexpr uint32_t reads = 0, data = 1;
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                    {pointer, b.getInt32(reads), b.getInt32(locality), b.getInt32(data)});
 }
 
 void emit_store(KernelState &state, const kernel::Store &store, const Values &results, const Point &point) {

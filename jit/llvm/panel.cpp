@@ -136,8 +136,7 @@ class PanelEmitter {
     if (source_.body.values.size() > 1 || value.op != kernel::Core::load) return;
     const LaneIndex at = emit_index(state_, value.access.index[0], point);
     llvm::Value *line = b_.CreateGEP(memory_type_of(state_, value.type), state_.buffers[value.access.buffer], at.base);
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
-                       {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    emit_prefetch(state_, line, 3);
   }
 
   Point along(Point point, unsigned width) const {
@@ -244,33 +243,10 @@ class PanelEmitter {
   // The most rows of `length` that a piece stands in, wherever it begins.
   static int64_t rows_of(int64_t width, int64_t length) { return (width - 2) / length + 2; }
 
-  // By which numbers the body's index expressions divide `axis`, (axis // a) % b counting as a * b; empty: by none, or
-  // by what is no number.
-  std::vector<int64_t> divisors_of(size_t axis) const {
-    const auto is_axis = [&](const Expr &e) { return e.kind() == Expr::Kind::axis && e.id() == axis; };
-    const auto number = [](const Expr &e) { return e.is_integer() ? e.integer() : 0; };
-    kernel::Body body = source_.body;
-    std::vector<int64_t> divisors;
-    const std::function<void(const Expr &)> look = [&](const Expr &e) {
-      if (!e.depends_on_axis(static_cast<uint32_t>(axis))) return;
-      if (e.kind() == Expr::Kind::floor_div || e.kind() == Expr::Kind::mod) {
-        const Expr &dividend = e.operands()[0], &divisor = e.operands()[1];
-        if (is_axis(dividend)) divisors.push_back(number(divisor));
-        if (e.kind() == Expr::Kind::mod && dividend.kind() == Expr::Kind::floor_div && is_axis(dividend.operands()[0]))
-          divisors.push_back(number(dividend.operands()[1]) * number(divisor));
-      }
-      if (e.kind() != Expr::Kind::axis)
-        for (const Expr &operand : e.operands()) look(operand);
-    };
-    kernel::for_each_expr(body, [&](Expr &e) { look(e); });
-    if (std::ranges::any_of(divisors, [](int64_t d) { return d <= 0; })) return {};
-    return divisors;
-  }
-
   // How long rows are that the panel's axis is made of; 0: of none.
   int64_t row_length() const {
     int64_t length = 0;
-    for (int64_t divisor : divisors_of(source_.axis)) length = std::gcd(length, divisor);
+    for (int64_t divisor : kernel::divisors_of(source_.body, source_.axis)) length = std::gcd(length, divisor);
     return length;
   }
 
@@ -278,7 +254,7 @@ class PanelEmitter {
   int64_t period() const {
     constexpr int64_t most = 64;
     int64_t period = 1;
-    const std::vector<int64_t> divisors = divisors_of(k_axis_);
+    const std::vector<int64_t> divisors = kernel::divisors_of(source_.body, k_axis_);
     for (int64_t divisor : divisors) period = std::max(period, divisor);
     const bool fits = std::ranges::all_of(divisors, [&](int64_t divisor) { return period % divisor == 0; });
     return fits && period <= most ? period : 1;

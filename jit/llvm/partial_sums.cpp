@@ -3,6 +3,7 @@
 // few points of a window are written out one by one, and their sums stay in registers.
 #include <algorithm>
 
+#include "jit/kernel/body.h"
 #include "jit/llvm/emitter.h"
 
 namespace kiln::codegen {
@@ -48,14 +49,16 @@ class PartialSums {
     return points_.is_integer() && points_.integer() <= count_ && !stage_.carriers.until;
   }
 
-  // Few points, whose number is known, of a short body.
+  // Few points, whose number is known, of a body so short that all of them are little code.
   bool is_window() const {
-    constexpr int64_t most_points = 32;
-    constexpr size_t most_values = 512;
+    constexpr int64_t most_points = 32, most_code = 512;
     const auto is_known = [](const kernel::Axis &axis) { return axis.extent.is_integer(); };
     return !in_chunks_ && !has_sets() && !stage_.carriers.until && points_.is_integer() && points_.integer() > 0 &&
            points_.integer() <= most_points && std::ranges::all_of(stage_.axes, is_known) &&
-           static_cast<size_t>(points_.integer()) * stage_.body.values.size() <= most_values;
+           points_.integer() * code_of(stage_.body) <= most_code;
+  }
+  static int64_t code_of(const kernel::Body &body) {
+    return std::max<int64_t>(kernel::cost_of(body), static_cast<int64_t>(body.values.size()));
   }
   Values sum_of_window() {
     window_.assign(static_cast<size_t>(count_), {});

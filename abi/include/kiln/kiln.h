@@ -92,7 +92,7 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - dump text = "": a folder, in which the compile makes one with what each pass made of the graph (docs/seeing.md). It
  *   does not ask the cache for the graph: BYPASS, "dump". KILN_IO: it cannot be written
  * - report_html text = "": a file that becomes one page which shows all of the compile, offline (docs/seeing.md), and
- * how a lookup ends now, which is tried first. Else the compile does not ask the cache for the graph: BYPASS,
+ *   how a lookup ends now, which is tried first. Else the compile does not ask the cache for the graph: BYPASS,
  *   "report_html". KILN_IO: it cannot be written
  * - region.NAME.OPTION, region.NAME.forward.OPTION, region.NAME.backward.OPTION: fuse, rounding, backend and
  *   backend.OPTION of one region; backend.NAME.OPTION: of a registered backend
@@ -415,17 +415,18 @@ KILN_EXPORT kiln_error *kiln_call_run_data(kiln_call *call, void *const *data, u
  * first waits for the one before); kiln_call_slot; kiln_call_clone; kiln_call_destroy, which waits. All others, and a
  * run on another stream, are KILN_BUSY. On the CPU one thread of the context makes runs in flight, one by one; who
  * waits for one that it has not begun makes it. Who waits, or polls, is told by KILN_EVENT_LOOP about every 50 ms where
- * such a run is, after "step 3" of its plan or in a turn of a loop, and may end it there. Preparing parameters, and on a GPU what the host must know to go on
- * (conditions, loops, sizes that a run tells), is done before kiln_call_run returns. docs/streams.md. */
+ * such a run is, after "step 3" of its plan or in a turn of a loop, and may end it there. Preparing parameters, and on
+ * a GPU what the host must know to go on (conditions, loops, sizes that a run tells), is done before kiln_call_run
+ * returns. docs/streams.md. */
 KILN_EXPORT kiln_error *kiln_call_wait(kiln_call *call);
 /* The same without waiting: *out_done is 1 when no run is in flight any more, and what they came to is told (an error
  * means that they have ended, too), else 0. */
 KILN_EXPORT kiln_error *kiln_call_poll(kiln_call *call, uint32_t *out_done);
 /* Asks the run of the call that is under way to end: one in flight, or one that another thread is inside of. It does
- * where it next can: on the CPU between steps, nodes and turns of loops, and between parts of a kernel's range; what one
- * thread computes in one piece (a sort of one line) comes to its end, and so does what a GPU was given. It is then
- * KILN_CANCELLED, told by kiln_call_wait or kiln_call_run, unless it was over before. Of no run, and of those that begin
- * later, it ends nothing. Threads: any. */
+ * where it next can: on the CPU between steps, nodes and turns of loops, and between parts of a kernel's range; what
+ * one thread computes in one piece (a sort of one line) comes to its end, and so does what a GPU was given. It is then
+ * KILN_CANCELLED, told by kiln_call_wait or kiln_call_run, unless it was over before. Of no run, and of those that
+ * begin later, it ends nothing. Threads: any. */
 KILN_EXPORT kiln_error *kiln_call_cancel(kiln_call *call);
 /* The shape of a slot in the last run (inputs, outputs), or of a bound parameter. KILN_INVALID_ARGUMENT before the
  * first run, and for an output whose size a run resolves after a run that failed before it did. */

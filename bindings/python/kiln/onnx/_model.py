@@ -187,8 +187,9 @@ class Session:
               replaced: list[str]) -> _Program | None:
         """A new program; None: more inputs turn out to decide sizes."""
         if len(self._programs) >= VARIANTS:
-            raise kiln.OutOfRange(f"inputs that decide sizes, or have a default ({', '.join(sorted(self._deciders | set(replaced)))}), "
-                                  f"have had {VARIANTS} different values, and each is a program of its own")
+            names = ", ".join(sorted(self._deciders | set(replaced)))
+            raise kiln.OutOfRange(f"inputs that decide sizes, or have a default ({names}), have had {VARIANTS} different "
+                                  "values, and each is a program of its own")
         try:
             model = convert(self.model, values, self.context, replaced)
         except NeedsValues as needed:

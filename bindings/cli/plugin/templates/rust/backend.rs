@@ -33,7 +33,8 @@ fn slot_of(slots: &[Value], value: Value) -> Result<u32> {
 impl Backend for Mine {
     type Program = Program;
     const NAME: &'static str = NAME;
-    // 2. Its identity: 16 random bytes of your own (`kiln plugin uuid --lang rust`). Raise the version when what compile makes changes.
+    // 2. Its identity: 16 random bytes of your own (`kiln plugin uuid --lang rust`). Raise the version when what compile
+    // makes changes.
     const VERSION: &'static str = "1";
     const UUID: Option<[u8; 16]> =
         Some([0x93, 0x2e, 0x60, 0xaf, 0x18, 0x75, 0x4b, 0xd9, 0x8c, 0x41, 0x0d, 0xb7, 0xe2, 0x5f, 0x36, 0xca]);

@@ -6,8 +6,8 @@ use kiln::{Edit, Pass, Result, Rewriter, Setup};
 const NAME: &str = "template";
 kiln::entry!(NAME, 0, setup);
 
-// 2. Its identity: 16 random bytes of your own (`kiln plugin uuid --lang rust`). With it, what the pass makes is cached; raise VERSION when that
-// changes.
+// 2. Its identity: 16 random bytes of your own (`kiln plugin uuid --lang rust`). With it, what the pass makes is cached;
+// raise VERSION when that changes.
 const UUID: [u8; 16] = [0x6f, 0x1d, 0x83, 0x5a, 0x09, 0xc4, 0x4e, 0x27, 0xb3, 0x90, 0x2a, 0xee, 0x71, 0x58, 0xd6, 0x0c];
 const VERSION: &str = "1";
 

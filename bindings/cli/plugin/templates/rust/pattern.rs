@@ -7,8 +7,8 @@ use kiln::{Pass, Pattern, Result, Setup};
 const NAME: &str = "fuse_silu";
 kiln::entry!(NAME, kiln::FEATURE_PATTERNS, setup);
 
-// 2. Its identity: 16 random bytes of your own (`kiln plugin uuid --lang rust`). With it, what the pass makes is cached; raise VERSION when that
-// changes.
+// 2. Its identity: 16 random bytes of your own (`kiln plugin uuid --lang rust`). With it, what the pass makes is cached;
+// raise VERSION when that changes.
 const UUID: [u8; 16] = [0x91, 0x3c, 0x5e, 0x07, 0xd2, 0x88, 0x4b, 0x1a, 0xa6, 0x70, 0x2f, 0xc9, 0x15, 0x64, 0xeb, 0x3d];
 const VERSION: &str = "1";
 

@@ -27,6 +27,18 @@ macro_rules! ask {
     };
 }
 
+/// is_also!(Match.0: Rewriter): what has a member and answers all that it does.
+macro_rules! is_also {
+    ($of:ident.$member:tt: $to:ty) => {
+        impl std::ops::Deref for $of {
+            type Target = $to;
+            fn deref(&self) -> &$to {
+                &self.$member
+            }
+        }
+    };
+}
+
 mod abi;
 mod attr;
 mod backend;

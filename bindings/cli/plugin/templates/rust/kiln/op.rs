@@ -1,6 +1,5 @@
 //! Ops.
 use super::*;
-use std::ops::Deref;
 
 /// An op: it has `decompose`, or `open`, or both. See `kiln_op_def` for the schema, and for what functions may do.
 pub struct Op {
@@ -129,12 +128,7 @@ impl OpCall {
 
 /// What decompose sees of a node, and puts in its place (`Edit` adds).
 pub struct Decomposition(OpCall);
-impl Deref for Decomposition {
-    type Target = OpCall;
-    fn deref(&self) -> &OpCall {
-        &self.0
-    }
-}
+is_also!(Decomposition.0: OpCall);
 impl Edit for Decomposition {
     fn place(&self) -> (Host, Handle, Handle) {
         (self.host, self.context(), ask!(self.host, op_call.edit(self.call)))

@@ -1,6 +1,6 @@
 //! Passes.
 use super::*;
-use std::ops::{Deref, DerefMut};
+use std::ops::DerefMut;
 
 /// A pass: `Pass { priority: 2000, ..Pass::new("name", "1", UUID, rewrite) }`. See `kiln_pass` for what each member says.
 pub struct Pass {
@@ -132,12 +132,7 @@ pub struct Rewriter {
     context: Handle,
     edit: Handle,
 }
-impl Deref for Rewriter {
-    type Target = Graph;
-    fn deref(&self) -> &Graph {
-        &self.graph
-    }
-}
+is_also!(Rewriter.graph: Graph);
 impl Edit for Rewriter {
     fn place(&self) -> (Host, Handle, Handle) {
         (self.graph.host, self.context, self.edit)
@@ -192,12 +187,7 @@ impl Rewriter {
 /// A place at which a pattern was found, inside the function of `Pattern::calling`: what it is, what takes its place, and
 /// the graph that it is in.
 pub struct Match(Rewriter);
-impl Deref for Match {
-    type Target = Rewriter;
-    fn deref(&self) -> &Rewriter {
-        &self.0
-    }
-}
+is_also!(Match.0: Rewriter);
 impl DerefMut for Match {
     fn deref_mut(&mut self) -> &mut Rewriter {
         &mut self.0
