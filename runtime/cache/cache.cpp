@@ -7,7 +7,6 @@
 #include "runtime/cache/artifact_sections.h"
 #include "runtime/cache/files.h"
 #include "runtime/cache/nearest.h"
-#include "runtime/cache/variants.h"
 
 namespace kiln {
 namespace {
@@ -67,25 +66,39 @@ Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &com
 }
 
 Lookup Cache::find_variant(const Wanted &wanted, Questions &questions) {
+  if (const auto known = known_questions_.find(wanted.graph_key)) {
+    std::optional<Lookup> found = find_answered(wanted, known->set, questions);
+    if (found && found->outcome == Outcome::hit) touch(known->path);
+    if (found) return *std::move(found);
+  }
   const std::string folder = folder_of(wanted.graph_key);
-  const StoredSets stored = stored_questions(folder, wanted.graph_key);
+  StoredSets stored = stored_questions(folder, wanted.graph_key);
   for (const auto &[path, file] : stored.damaged) folder_.quarantine(path, file);
   if (stored.sets.empty()) return {Outcome::miss, nearest_record(dir(), wanted.components), nullptr};
   for (const StoredQuestions &each : stored.sets)
     for (const FileDigests::Known &file : each.set.files) questions.files().add(file.stamp, file.digest);
-  for (const StoredQuestions &each : stored.sets) {
-    const Result<std::vector<Answer>> answers = questions.answers(each.set.questions);
-    if (!answers.ok()) continue;  // what cannot be answered is not what it was
-    const std::string path = folder + record_name(*answers);
-    RecordFile file = open_record(path);
-    if (file.state == RecordFile::State::none) continue;
-    Wanted these = wanted;
-    these.answers = *answers;
-    Lookup found = read_record(path, std::move(file), these);
-    if (found.outcome == Outcome::hit) touch(each.file.file);
-    return found;
+  for (StoredQuestions &each : stored.sets) {
+    std::optional<Lookup> found = find_answered(wanted, each.set, questions);
+    if (!found) continue;
+    if (found->outcome == Outcome::hit) {
+      touch(each.file.file);
+      known_questions_.add(wanted.graph_key, {std::move(each.path), std::move(each.set)});
+    }
+    return *std::move(found);
   }
   return {Outcome::miss, differing_answers(folder, questions), nullptr};
+}
+
+// What is found of the record that was made after today's answers to these questions; nullopt: there is none.
+std::optional<Lookup> Cache::find_answered(const Wanted &wanted, const QuestionSet &set, Questions &questions) {
+  const Result<std::vector<Answer>> answers = questions.answers(set.questions);
+  if (!answers.ok()) return std::nullopt;  // what cannot be answered is not what it was
+  const std::string path = folder_of(wanted.graph_key) + record_name(*answers);
+  RecordFile file = open_record(path);
+  if (file.state == RecordFile::State::none) return std::nullopt;
+  Wanted these = wanted;
+  these.answers = *answers;
+  return read_record(path, std::move(file), these);
 }
 
 Lookup Cache::read_record(const std::string &path, RecordFile file, const Wanted &wanted) {

@@ -21,11 +21,9 @@
 #include "runtime/cache/outcome.h"
 #include "runtime/cache/prepared.h"
 #include "runtime/cache/record_folder.h"
+#include "runtime/cache/variants.h"
 
 namespace kiln {
-
-class Questions;
-struct RecordFile;
 
 struct Lookup {
   Outcome outcome = Outcome::miss;
@@ -89,11 +87,13 @@ class Cache {
   struct Wanted;
   Lookup read_record(const std::string &path, RecordFile file, const Wanted &wanted);
   Lookup find_variant(const Wanted &wanted, Questions &questions);
+  std::optional<Lookup> find_answered(const Wanted &wanted, const QuestionSet &set, Questions &questions);
   std::string kernel_path(const Digest &kernel_key) const;
 
   RecordFolder folder_;
   PreparedRecords prepared_;
   InFlight in_flight_;
+  KnownQuestions known_questions_;
 };
 
 }  // namespace kiln

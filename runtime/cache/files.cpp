@@ -157,7 +157,9 @@ RecordFile open_record(const std::string &path, std::optional<SectionKind> last)
   const uint64_t size = last ? reader->end_of(*last) : record.length;
   record.memory.reset(new (std::nothrow) uint8_t[size]);
   if (!record.memory) return failed_record(error(Code::io, "no memory for the ", size, " bytes of ", path));
-  const auto bytes = read_first(record.file, {record.memory.get(), size});
+  const std::span<uint8_t> whole(record.memory.get(), size);
+  if (size <= head->size()) std::ranges::copy(head->first(size), whole.begin());
+  const auto bytes = size <= head->size() ? std::optional<ByteSpan>(whole) : read_first(record.file, whole);
   if (!bytes) return failed_record(io_error("read", path, errno));
   record.state = RecordFile::State::read;
   if (bytes->size() == size) record.bytes = *bytes;  // cut short since: no bytes are no record
@@ -165,6 +167,7 @@ RecordFile open_record(const std::string &path, std::optional<SectionKind> last)
 }
 
 void touch(const FileDescriptor &file) { (void)::futimens(file.get(), nullptr); }
+void touch(const std::string &path) { (void)::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW); }
 
 Status set_aside(const std::string &path, const FileIdentity &identity, const std::string &to) {
   if (::rename(path.c_str(), to.c_str()) != 0)

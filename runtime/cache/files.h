@@ -45,6 +45,7 @@ RecordFile open_record(const std::string &path, std::optional<SectionKind> last 
 
 // Marks a record as just used, so that eviction takes others first. Best effort: the folder may be read-only.
 void touch(const FileDescriptor &file);
+void touch(const std::string &path);
 
 // Moves what has this identity from its place to `to`; does nothing when something else has taken the place. code io.
 Status set_aside(const std::string &path, const FileIdentity &identity, const std::string &to);

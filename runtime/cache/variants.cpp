@@ -103,6 +103,20 @@ StoredSets stored_questions(const std::string &folder, const Digest &graph_key) 
   return found;
 }
 
+std::shared_ptr<const KnownQuestions::Set> KnownQuestions::find(const Digest &graph_key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = sets_.find(graph_key);
+  return found == sets_.end() ? nullptr : found->second;
+}
+
+void KnownQuestions::add(const Digest &graph_key, Set set) {
+  constexpr size_t most_keys = 256;
+  auto made = std::make_shared<const Set>(std::move(set));
+  const std::lock_guard lock(mutex_);
+  if (sets_.size() >= most_keys) sets_.clear();
+  sets_[graph_key] = std::move(made);
+}
+
 std::string differing_answers(const std::string &folder, Questions &questions) {
   size_t fewest = SIZE_MAX;
   std::string nearest = "no record for what passes ask";

@@ -7,6 +7,9 @@
 // A lookup answers each set anew, and takes the record of these answers. Which questions there are may follow from
 // answers, so there may be several sets. All these files are finished and never change, as records are.
 #pragma once
+#include <map>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +45,22 @@ struct StoredSets {
   std::vector<std::pair<std::string, RecordFile>> damaged;
 };
 StoredSets stored_questions(const std::string &folder, const Digest &graph_key);
+
+// The sets that led lookups to a record, the last one of each key. Since no set's file ever changes, a lookup tries it
+// before it reads the folder. Threads: all methods from any thread.
+class KnownQuestions {
+ public:
+  struct Set {
+    std::string path;
+    QuestionSet set;
+  };
+  std::shared_ptr<const Set> find(const Digest &graph_key) const;
+  void add(const Digest &graph_key, Set set);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<Digest, std::shared_ptr<const Set>> sets_;
+};
 
 // Why none of the records in the folder is for these answers: "question 'host.rank' is answered 1, the nearest record
 // was made after 0".
