@@ -135,6 +135,23 @@ TEST_F(Variants, ADamagedSetOfQuestionsIsPutAsideAndWrittenAgain) {
   EXPECT_EQ(find(rank(0)).outcome, Outcome::hit);
 }
 
+TEST_F(Variants, QuestionsThatLedToARecordAreKnownToTheProcess) {
+  for (const int64_t number : {0, 1}) ASSERT_TRUE(cache_.publish(made_after(rank(number))).ok());
+  ASSERT_EQ(find(rank(0)).outcome, Outcome::hit);
+  const fs::path questions = files(".questions").at(0);
+  const auto hour_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  age(questions, std::chrono::minutes(90));
+  EXPECT_EQ(find(rank(1)).outcome, Outcome::hit) << "of other answers to the same questions";
+  EXPECT_GT(fs::last_write_time(questions), hour_ago) << "it was used";
+  fs::remove(questions);
+  EXPECT_EQ(find(rank(0)).outcome, Outcome::hit);
+  EXPECT_EQ(find(rank(2)).outcome, Outcome::miss);
+  Cache of_another_process(folder_.path(), 0);
+  Questions same = with(rank(0));
+  const Artifact a = example::add(4);
+  EXPECT_EQ(of_another_process.find(a.graph_key, a.components, example::build, "x86-64", &same).outcome, Outcome::miss);
+}
+
 TEST_F(Variants, ARecordOfOtherAnswersUnderItsNameIsRejected) {
   ASSERT_TRUE(cache_.publish(made_after(rank(0))).ok());
   ASSERT_TRUE(cache_.publish(made_after(rank(1))).ok());
