@@ -79,19 +79,28 @@ class Hits {
       compile(context_.get(), graph_, expected);
       if (*expected == 'M') check(kiln_context_close(context_.get()));
     }
-    for (const Asker &asker : askers_)
-      if (asker.runs != 1) throw Failure("a pass ran on a hit");
+    check_runs();
   }
   Hits(const Hits &) = delete;
   ~Hits() {
     graph_ = nullptr;
     context_ = nullptr;  // before the pass, which it owns
   }
+  // Without reports, which the program would read as JSON: a miss would run passes.
   void run(int times) {
-    for (int i = 0; i < times; ++i) compile(context_.get(), graph_, "HIT");
+    for (int i = 0; i < times; ++i) {
+      kiln_executable *made = nullptr;
+      check(kiln_compile(context_.get(), graph_.get(), nullptr, &made, nullptr));
+      kiln_executable_destroy(made);
+    }
+    check_runs();
   }
 
  private:
+  void check_runs() const {
+    for (const Asker &asker : askers_)
+      if (asker.runs != 1) throw Failure("a pass ran on a hit");
+  }
   std::vector<Asker> askers_;
   Context context_;
   Graph graph_;
