@@ -1,10 +1,10 @@
 // Contractions: blocked and packed as in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication".
 //
-// A task owns a tile of m x n, whose sums lie in scratch (c_tile). For each block of k: the tile's rows of a are packed
-// into panels of mr rows; for each panel of nr columns of b, which is packed just before its use or was packed once and
-// for all, the microkernel runs down the panels of a, keeping mr x nr sums in registers. After the last block the
-// epilogue reads the sums back. Rows and columns that stand over the tile's end hold copies or zeros; their sums are
-// not read.
+// A task owns a tile of m x n, whose sums lie in scratch (c_tile); in tiles of rows all columns, or so many of them at
+// a time. For each block of k: the tile's rows of a are packed into panels of mr rows; for each panel of nr columns of
+// b, which is packed just before its use or was packed once and for all, the microkernel runs down the panels of a,
+// keeping mr x nr sums in registers. After the last block the epilogue reads the sums back. Rows and columns that stand
+// over the tile's end hold copies or zeros; their sums are not read.
 #include <algorithm>
 #include <numeric>
 
@@ -28,16 +28,18 @@ kernel::Body factor_body(const kernel::Body &body, DType factor) {
 
 class ContractionEmitter {
  public:
-  ContractionEmitter(KernelState &state, const Point &point, const Range &m, const Range &n)
+  ContractionEmitter(KernelState &state, const kernel::Stage &stage, const Point &point, const Range &m, const Range &n)
       : state_(state),
         b_(state.b),
         schedule_(state.kernel.schedule),
-        stage_(state.kernel.stages.front()),
+        stage_(stage),
         contract_(*stage_.contract),
         point_(point),
         m_(m),
         n_(n),
-        m_axis_(state.kernel.parallel.size() - 2),
+        axes_(kernel::contraction_axes(state.kernel, stage)),
+        depth_(kernel::block_depth(state.kernel, stage)),
+        block_columns_(kernel::block_columns(state.kernel, stage)),
         element_(type_of(state, contract_.accumulator)),
         lanes_(std::gcd(schedule_.nr, schedule_.lanes(size_of(contract_.accumulator)))),
         vector_(llvm::FixedVectorType::get(element_, lanes_)),
@@ -46,12 +48,12 @@ class ContractionEmitter {
         a_element_(memory_type_of(state, contract_.a_type())),
         b_element_(memory_type_of(state, contract_.b_type())),
         k_step_(kernel::k_step(contract_, schedule_)),
-        a_group_(kernel::group_of_rows(contract_, schedule_, walks(a_body_, state.kernel.parallel.size()))),
+        a_group_(kernel::group_of_rows(contract_, schedule_, walks(a_body_, axes_.k))),
         products_(state, contract_, lanes_),
-        k_(stage_range(state, stage_.axes.front(), point)),
-        one_block_(k_.count && *k_.count <= schedule_.kc),
-        c_columns_(one_block_ ? schedule_.nr : round_up(schedule_.tiles[m_axis_ + 1], schedule_.nr)),
-        c_rows_(round_up(schedule_.tiles[m_axis_], schedule_.mr)),
+        k_(stage_range(state, stage_.axes.back(), point)),
+        one_block_(block_columns_ == 0),
+        c_columns_(round_up(std::max<int64_t>(block_columns_, 1), schedule_.nr)),
+        c_rows_(round_up(schedule_.tiles[axes_.m], schedule_.mr)),
         a_panels_(area(state.layout.a_panel)),
         b_panel_(area(state.layout.b_panel)),
         c_tile_(area(state.layout.c_tile)) {}
@@ -70,8 +72,8 @@ class ContractionEmitter {
     clear_sums();
     // At least once, so that the epilogue runs where k is empty.
     llvm::Value *end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, k_.end, integer(1));
-    emit_loop(state_, {integer(0), end, k_.count}, schedule_.kc,
-              [&](llvm::Value *begin) { emit_block(piece_at(begin, k_, schedule_.kc)); });
+    emit_loop(state_, {integer(0), end, k_.count}, depth_,
+              [&](llvm::Value *begin) { emit_block(piece_at(begin, k_, depth_)); });
   }
 
   static int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
@@ -111,8 +113,9 @@ class ContractionEmitter {
   void emit_block(const Range &k) {
     const auto step = static_cast<unsigned>(k_step_);
     const auto a_group = static_cast<unsigned>(a_group_);
-    const PanelSource a{a_body_, m_axis_, contract_.a_type(), schedule_.mr, a_group, step, products_.above_by_128()};
-    const PanelSource b{b_body_, m_axis_ + 1, contract_.b_type(), schedule_.nr, contract_.group, step};
+    const PanelSource a{a_body_,      axes_.m, axes_.k, contract_.a_type(),
+                        schedule_.mr, a_group, step,    products_.above_by_128()};
+    const PanelSource b{b_body_, axes_.n, axes_.k, contract_.b_type(), schedule_.nr, contract_.group, step};
     emit_loop(state_, m_, schedule_.mr,
               [&](llvm::Value *i) { emit_panel(state_, a, point_, {i, m_.end}, k, a_panel_of(i)); });
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
@@ -131,7 +134,7 @@ class ContractionEmitter {
   }
 
   llvm::Value *a_panel_of(llvm::Value *i) {
-    const int64_t depth = round_up(schedule_.kc, a_group_);
+    const int64_t depth = round_up(depth_, a_group_);
     return b_.CreateGEP(a_element_, a_panels_, b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(depth)));
   }
 
@@ -277,9 +280,12 @@ class ContractionEmitter {
   }
 
   void emit_epilogue(const Range &columns) {
-    const size_t inner = schedule_.vector_m ? m_axis_ : m_axis_ + 1, outer = schedule_.vector_m ? m_axis_ + 1 : m_axis_;
+    const size_t inner = schedule_.vector_m ? axes_.m : axes_.n, outer = schedule_.vector_m ? axes_.n : axes_.m;
     const Range &lanes_range = schedule_.vector_m ? m_ : columns, &other_range = schedule_.vector_m ? columns : m_;
-    const int64_t step = schedule_.vector_m ? schedule_.tiles[inner] : std::gcd(schedule_.tiles[inner], schedule_.nr);
+    const auto tile_of = [&](size_t axis) {
+      return axis < schedule_.tiles.size() ? schedule_.tiles[axis] : schedule_.nr;
+    };
+    const int64_t step = schedule_.vector_m ? tile_of(inner) : std::gcd(tile_of(inner), schedule_.nr);
     const int64_t width = schedule_.lanes();
     LanePlan plan = make_plan(state_, {&stage_, 1}, inner, schedule_.lanes(), step % width == 0 ? width : 1);
     if (schedule_.vector_m) plan.single = false;  // sums down a column are loaded lane by lane
@@ -296,7 +302,7 @@ class ContractionEmitter {
 
   // c_tile's rows are whole panels, so that lanes may stand over the tile's end; down a column they may not.
   llvm::Value *load_sums(const Point &at_point) {
-    llvm::Value *offset = c_offset(at_point.axes[m_axis_], at_point.axes[m_axis_ + 1]);
+    llvm::Value *offset = c_offset(at_point.axes[axes_.m], at_point.axes[axes_.n]);
     if (!at_point.is_vector()) return load(element_, at(c_tile_, offset));
     auto *type = llvm::FixedVectorType::get(element_, at_point.width);
     if (!schedule_.vector_m) return load(type, at(c_tile_, offset));
@@ -316,7 +322,8 @@ class ContractionEmitter {
   const kernel::Contract &contract_;
   const Point &point_;
   const Range m_, n_;
-  const size_t m_axis_;
+  const kernel::ContractionAxes axes_;
+  const int64_t depth_, block_columns_;  // of k and n; kernel::block_columns
   llvm::Type *element_;
   const unsigned lanes_;  // of the microkernel's vectors
   llvm::Type *vector_;
@@ -335,8 +342,16 @@ class ContractionEmitter {
 
 }  // namespace
 
-void emit_contraction(KernelState &state, const Point &point, Range m, Range n) {
-  ContractionEmitter(state, point, m, n).emit();
+void emit_contraction(KernelState &state, const kernel::Stage &stage, const Point &point, const Range &m,
+                      const Range &n) {
+  const int64_t columns = kernel::block_columns(state.kernel, stage);
+  if (kernel::is_tiled_contraction(state.kernel) || columns == 0 || (n.count && *n.count <= columns))
+    return ContractionEmitter(state, stage, point, m, n).emit();
+  emit_loop(state, n, columns, [&](llvm::Value *begin) {
+    llvm::Value *end = state.b.CreateNSWAdd(begin, state.b.getInt64(static_cast<uint64_t>(columns)));
+    const Range piece{begin, state.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, n.end)};
+    ContractionEmitter(state, stage, point, m, piece).emit();
+  });
 }
 
 }  // namespace kiln::codegen
