@@ -122,23 +122,25 @@ bool has_row_tiles(const Kernel &kernel) {
          std::ranges::none_of(kernel.stages, &Stage::in_blocks);
 }
 
-// Rows of a tile: scratch keeps what lies between contractions of each, and b is packed for all of them.
+// Rows of a tile. b is packed for all of them, which asks for many; of what hidden columns spare more is lost the
+// larger a tile is beside all rows, and scratch keeps what lies between contractions of each. What packing costs beside
+// the products of a row is about that of 25 rows: the root of 25 times all rows has the least of both.
 uint32_t choose_rows(const Kernel &kernel, const Target &target) {
-  constexpr int64_t assumed_columns = 1024, most_rows = 96, fewest_rows = 24;
-  const int64_t cache_bytes = target.vector_bytes() == 64 ? 1 << 20 : 1 << 19;
+  constexpr int64_t packing_rows = 25, fewest_rows = 24, most_rows = 192, assumed_columns = 1024;
+  const int64_t cache_bytes = int64_t{target.vector_bytes() == 64 ? 6 : 3} << 20;  // some L2 and a part of L3
   const int64_t mr = kernel.schedule.mr;
   int64_t row_bytes = 1, others = 1;
   for (const Buffer &buffer : kernel.buffers)
     if (buffer.space == Buffer::Space::row_local)
       row_bytes += constant_or(buffer.size, assumed_columns) * static_cast<int64_t>(size_of(buffer.type));
   for (size_t i = 0; i + 1 < kernel.parallel.size(); ++i) others *= constant_or(kernel.parallel[i].extent, 1);
-  const auto up = [&](int64_t rows) { return (rows + mr - 1) / mr * mr; };
   const int64_t all = std::max<int64_t>(1, constant_or(kernel.parallel.back().extent, unknown_rows));
-  int64_t rows = std::clamp(cache_bytes / row_bytes, fewest_rows, most_rows);
-  const auto tasks = [&] { return (all + rows - 1) / rows * others; };
-  while (rows > mr && tasks() < enough_tasks) rows = std::max(mr, rows / 2);
-  const int64_t count = (all + rows - 1) / rows;
-  return static_cast<uint32_t>(std::min(up((all + count - 1) / count), up(rows)));
+  int64_t rows = fewest_rows;
+  while (rows < most_rows && rows * row_bytes < cache_bytes && rows * rows < packing_rows * all) rows += mr;
+  const auto count = [&] { return (all + rows - 1) / rows; };
+  while (rows > mr && count() * others < enough_tasks) rows = std::max(mr, rows / 2);
+  rows = (all + count() - 1) / count();  // no thin tile is left over
+  return static_cast<uint32_t>((rows + mr - 1) / mr * mr);
 }
 
 void schedule_row_tiles(Kernel &kernel, const Target &target) {

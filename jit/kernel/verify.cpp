@@ -333,8 +333,8 @@ Status verify(const Kernel &kernel) {
   }
   KILN_TRY(verify_schedule(kernel));
   if (kernel.stages.empty()) return broken("no stages");
-  KILN_TRY(verify_row_tiles(kernel));
   for (size_t i = 0; i < kernel.stages.size(); ++i) KILN_TRY(StageVerifier(kernel, kernel.stages[i], i).run());
+  KILN_TRY(verify_row_tiles(kernel));
   for (size_t i = 1; i < kernel.stages.size(); ++i) {
     const Stage &before = kernel.stages[i - 1], &after = kernel.stages[i];
     if (before.in_blocks() && after.in_blocks() && before.axes[0].extent != after.axes[0].extent)

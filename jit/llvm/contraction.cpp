@@ -4,7 +4,8 @@
 // a time. For each block of k: the tile's rows of a are packed into panels of mr rows; for each panel of nr columns of
 // b, which is packed just before its use or was packed once and for all, the microkernel runs down the panels of a,
 // keeping mr x nr sums in registers. After the last block the epilogue reads the sums back. Rows and columns that stand
-// over the tile's end hold copies or zeros; their sums are not read.
+// over the tile's end hold copies or zeros; their sums are not read. Of k that is hidden (kernel::HiddenColumns)
+// nothing is packed of a, and of b it is seen alone what 0 makes of it.
 #include <algorithm>
 #include <numeric>
 
@@ -50,7 +51,8 @@ class ContractionEmitter {
         k_step_(kernel::k_step(contract_, schedule_)),
         a_group_(kernel::group_of_rows(contract_, schedule_, walks(a_body_, axes_.k))),
         products_(state, contract_, lanes_),
-        k_(stage_range(state, stage_.axes.back(), point)),
+        k_(whole_range(state, stage_.axes.back(), point)),
+        k_shown_(stage_range(state, stage_.axes.back(), point)),
         one_block_(block_columns_ == 0),
         c_columns_(round_up(std::max<int64_t>(block_columns_, 1), schedule_.nr)),
         c_rows_(round_up(schedule_.tiles[axes_.m], schedule_.mr)),
@@ -66,6 +68,12 @@ class ContractionEmitter {
 
  private:
   bool in_tiles() const { return schedule_.products == kernel::Schedule::Products::tiles; }
+
+  static Range whole_range(KernelState &state, const kernel::Axis &axis, const Point &point) {
+    Range range{state.b.getInt64(0), emit_scalar(state, axis.extent, point)};
+    if (axis.extent.is_integer()) range.count = axis.extent.integer();
+    return range;
+  }
 
   void emit_blocks() {
     if (one_block_) return emit_block(k_);
@@ -90,14 +98,14 @@ class ContractionEmitter {
   // [begin, begin + size), or what is left of `whole`.
   Range piece_at(llvm::Value *begin, const Range &whole, int64_t size) {
     llvm::Value *end = b_.CreateNSWAdd(begin, integer(size));
-    if (whole.count && *whole.count % size == 0) return {begin, end, size};
+    if (!whole.has_rest(size)) return {begin, end, size};
     return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, whole.end)};
   }
   // [j, j + nr) of n, or what is left.
   Range columns_at(llvm::Value *j) {
     const int64_t nr = schedule_.nr;
     llvm::Value *end = b_.CreateNSWAdd(j, integer(nr));
-    if (n_.count && *n_.count % nr == 0) return {j, end, nr};
+    if (!n_.has_rest(nr)) return {j, end, nr};
     if (n_.count && *n_.count < nr) return {j, n_.end, n_.count};
     return {j, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, n_.end)};
   }
@@ -110,7 +118,15 @@ class ContractionEmitter {
               [&](llvm::Value *i) { store(llvm::Constant::getNullValue(vector_), at(c_tile_, i)); });
   }
 
-  void emit_block(const Range &k) {
+  void emit_block(const Range &block) {
+    Range k = block, hidden;
+    if (hides_k()) {
+      k.end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, k.begin, k_shown_.end);
+      k.end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, k.end, block.end);
+      k.count = std::nullopt;
+      k.multiple = std::gcd(k_shown_.multiple, depth_);
+      hidden = {k.end, block.end};
+    }
     const auto step = static_cast<unsigned>(k_step_);
     const auto a_group = static_cast<unsigned>(a_group_);
     const PanelSource a{a_body_,      axes_.m, axes_.k, contract_.a_type(),
@@ -121,6 +137,10 @@ class ContractionEmitter {
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
       columns_begin_ = j;
       llvm::Value *columns = b_panel_;
+      if (hides_k()) {
+        emit_panel(state_, b, point_, {j, n_.end}, hidden, columns);
+        sum_hidden(hidden, columns);
+      }
       if (is_packed())
         columns = packed_panel(j, k.begin);
       else
@@ -129,8 +149,37 @@ class ContractionEmitter {
       emit_loop(state_, m_, schedule_.mr, [&](llvm::Value *i) { emit_rows(i, j, k, columns); });
       // The panel's sums are still near; storing results while the next panel is computed hides the stores.
       if (one_block_) return emit_epilogue(columns_at(j));
-      emit_if(state_, b_.CreateICmpSGE(k.end, k_.end), [&] { emit_epilogue(columns_at(j)); });
+      emit_if(state_, b_.CreateICmpSGE(block.end, k_.end), [&] { emit_epilogue(columns_at(j)); });
     });
+  }
+
+  bool hides_k() const { return state_.shown && state_.shown == k_shown_.end; }
+
+  // What all rows add for products of 0 with a panel's columns: they are added up by themselves, several at a time,
+  // from -0 on, which no sum sees.
+  void sum_hidden(const Range &k, llvm::Value *columns) {
+    constexpr unsigned sets = 4;
+    const size_t vectors = schedule_.nr / lanes_;
+    llvm::Value *zero = llvm::Constant::getNullValue(vector_), *none = llvm::ConstantFP::getNegativeZero(vector_);
+    const auto add_step = [&](llvm::Value *step, Values sums, size_t set) {
+      llvm::Value *line = line_of(columns, step);
+      for (size_t v = 0; v < vectors; ++v) {
+        llvm::Value *&sum = sums[set * vectors + v];
+        sum = products_.multiply_add({zero}, vector_of(line, v), sum);
+      }
+      return sums;
+    };
+    const auto [blocks, rest] = split_range(state_, depth_of(k), sets);
+    Values sums(sets * vectors, none);
+    sums = emit_loop(state_, blocks, sets, sums, [&](llvm::Value *step, Values now) {
+      for (unsigned set = 0; set < sets; ++set) now = add_step(b_.CreateNSWAdd(step, integer(set)), now, set);
+      return now;
+    });
+    sums =
+        emit_loop(state_, rest, 1, sums, [&](llvm::Value *step, const Values &now) { return add_step(step, now, 0); });
+    hidden_sums_.assign(sums.begin(), sums.begin() + static_cast<long>(vectors));
+    for (size_t v = 0; v < vectors; ++v)
+      for (unsigned set = 1; set < sets; ++set) hidden_sums_[v] = added(hidden_sums_[v], sums[set * vectors + v]);
   }
 
   llvm::Value *a_panel_of(llvm::Value *i) {
@@ -154,7 +203,8 @@ class ContractionEmitter {
   }
   Range depth_of(const Range &k) {
     const auto steps = [&](int64_t count) { return (count + k_step_ - 1) / k_step_; };
-    return {integer(0), steps_of(k), k.count ? std::optional(steps(*k.count)) : std::nullopt};
+    return {integer(0), steps_of(k), k.count ? std::optional(steps(*k.count)) : std::nullopt,
+            k_step_ == 1 ? k.multiple : 1};
   }
 
   // What sums over a block of k begin with, by vectors of a panel's columns.
@@ -254,6 +304,7 @@ class ContractionEmitter {
       return next;
     });
     for (size_t sum = 0; sum < sums.size(); ++sum) {
+      if (!hidden_sums_.empty()) sums[sum] = added(sums[sum], hidden_sums_[sum % hidden_sums_.size()]);
       if (!one_block_) sums[sum] = added(load(vector_, place(sum)), sums[sum]);
       store(sums[sum], place(sum));
     }
@@ -279,7 +330,22 @@ class ContractionEmitter {
     return b_.CreateNSWAdd(row, b_.CreateNSWSub(j, one_block_ ? columns_begin_ : n_.begin));
   }
 
+  // Where all rows see all columns, what tells them apart is known.
   void emit_epilogue(const Range &columns) {
+    const kernel::Value *shows = state_.shown ? state_.hidden->shows : nullptr;
+    const std::vector<kernel::Value> &values = stage_.body.values;
+    const auto number =
+        static_cast<size_t>(std::ranges::find(values, shows, [](auto &v) { return &v; }) - values.begin());
+    if (number == values.size()) return emit_epilogue(columns, {});
+    Values known(number + 1, nullptr);
+    known[number] = b_.getTrue();
+    emit_if_else(
+        state_, b_.CreateICmpSLE(columns.end, state_.visible), [&] { emit_epilogue(columns, known); },
+        [&] { emit_epilogue(columns, {}); });
+  }
+
+  // `known`: values of the body that are, as Leaves::loaded.
+  void emit_epilogue(const Range &columns, const Values &known) {
     const size_t inner = schedule_.vector_m ? axes_.m : axes_.n, outer = schedule_.vector_m ? axes_.n : axes_.m;
     const Range &lanes_range = schedule_.vector_m ? m_ : columns, &other_range = schedule_.vector_m ? columns : m_;
     const auto tile_of = [&](size_t axis) {
@@ -295,6 +361,7 @@ class ContractionEmitter {
       emit_over_lanes(state_, plan, lanes_range, line, [&](const Point &at_point) {
         Leaves leaves;
         leaves.accumulator = load_sums(at_point);
+        leaves.loaded = known;
         emit_stores(state_, stage_.stores, emit_body(state_, stage_.body, at_point, leaves), at_point);
       });
     });
@@ -332,8 +399,8 @@ class ContractionEmitter {
   const int64_t k_step_;
   const int64_t a_group_;  // elements of a row that stand together in a panel: a step's, or a line of memory's
   Products products_;
-  Values first_sums_;
-  const Range k_;
+  Values first_sums_, hidden_sums_;   // by vectors of a panel's columns
+  const Range k_, k_shown_;           // all of it, and of that what is not hidden
   const bool one_block_;              // of k: sums are complete when they leave the registers, and used at once
   const int64_t c_columns_, c_rows_;  // of c_tile, which then has one panel of columns
   llvm::Value *a_panels_, *b_panel_, *c_tile_;

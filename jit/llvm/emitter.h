@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "jit/base/status.h"
+#include "jit/kernel/hidden.h"
 #include "jit/kernel/kernel.h"
 #include "jit/llvm/features.h"
 #include "jit/llvm/math.h"
@@ -42,6 +43,9 @@ struct KernelState {
   llvm::Value *error_word;
   // i64, in tiles of rows: the tile's first, to which the areas of row_local buffers belong. Null: there is one row.
   llvm::Value *first_row = nullptr;
+  // Columns of the tile at hand that all of its rows see, and those that stages go through, as far as some hide others.
+  std::optional<kernel::HiddenColumns> hidden;
+  llvm::Value *visible = nullptr, *shown = nullptr;  // i64
 
   Status status;  // the first failure
 

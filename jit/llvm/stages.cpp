@@ -222,6 +222,10 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
 bool is_multiple(const Expr &expr, int64_t divisor) { return mod(expr, Expr(divisor)).is(0); }
 
 Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
+  if (state.shown && std::ranges::find(state.hidden->axes, &axis) != state.hidden->axes.end()) {
+    const int64_t block = kernel::hidden_block(state.kernel);
+    return {state.b.getInt64(0), state.shown, std::nullopt, is_multiple(axis.extent, block) ? block : 1};
+  }
   Range range{state.b.getInt64(0), emit_scalar(state, axis.extent, point)};
   if (axis.extent.is_integer()) range.count = axis.extent.integer();
   if (is_multiple(axis.extent, state.kernel.schedule.lanes())) range.multiple = state.kernel.schedule.lanes();
@@ -230,10 +234,32 @@ Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
 
 void emit_stages(KernelState &state, const Point &point) { emit_stages(state, 0, state.kernel.stages.size(), point); }
 
+namespace {
+
+// Up to where the tile's last row sees; more, and others see less.
+void hide_columns(KernelState &state, const Point &point, const Range &rows) {
+  auto &b = state.b;
+  const int64_t block = kernel::hidden_block(state.kernel);
+  const auto integer = [&](int64_t value) { return b.getInt64(static_cast<uint64_t>(value)); };
+  const auto end_at = [&](llvm::Value *row) {
+    Point inside = point;
+    inside.set_axis(state.kernel.parallel.size() - 1, row);
+    return emit_scalar(state, state.hidden->until, inside);
+  };
+  state.visible = end_at(rows.begin);
+  llvm::Value *end = b.CreateNSWAdd(end_at(b.CreateNSWSub(rows.end, integer(1))), integer(block - 1));
+  end = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateAnd(end, integer(-block)), integer(block));
+  llvm::Value *columns = emit_scalar(state, state.hidden->axes[0]->extent, point);
+  state.shown = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, columns);
+}
+
+}  // namespace
+
 // Between contractions each row goes through all stages while it lies in the first cache.
 void emit_row_tile(KernelState &state, const Point &point, const Range &rows) {
   const std::vector<Stage> &stages = state.kernel.stages;
   state.first_row = rows.begin;
+  if (state.hidden) hide_columns(state, point, rows);
   for (size_t first = 0, end = 0; first < stages.size(); first = end) {
     const Stage &stage = stages[first];
     end = first + 1;

@@ -228,10 +228,8 @@ const std::vector<Refusal> refusals_of_row_tiles = {
      [](Kernel &k) { k.schedule.products = Schedule::Products::dot; }},
     {"a tile of 4097 rows, expected 1 to 4096", [](Kernel &k) { k.schedule.tiles[1] = 4097; }},
     {"a tile of rows has one point of axis 0, not 2", [](Kernel &k) { k.schedule.tiles[0] = 2; }},
-    {"stage 1: no sorts and no blocks in tiles of rows",
-     [](Kernel &k) {
-       for (Axis &axis : k.stages[1].axes) axis.role = Axis::Role::block;
-     }},
+    {"stage 2: no sorts and no blocks in tiles of rows",
+     [](Kernel &k) { k.stages[2].axes[0].role = Axis::Role::block; }},
     {"stage 0: in tiles of rows a contraction has one m, n and k", [](Kernel &k) { k.stages[0].axes[0].extent = 2; }},
     {"stage 0: in tiles of rows a contraction has one m, n and k",
      [](Kernel &k) { k.stages[0].axes.insert(k.stages[0].axes.begin(), loop(1)); }},
