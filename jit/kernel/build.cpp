@@ -3,7 +3,8 @@
 // A group of rows has the shared rows as parallel axes; each item is a stage over its other axes. Neighbouring maps
 // over the same axes become one stage with a joint body, in which they pass values without memory. A sort is three
 // stages: its columns are filled, sorted, and what comes first is stored. A group around a
-// contraction has (batch.., m, n) as parallel axes, and the maps after it are its epilogue.
+// contraction has (batch.., m, n) as parallel axes, and the maps after it are its epilogue; in tiles of rows it is a
+// stage as others are, with the same epilogue.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -37,7 +38,7 @@ class Builder {
 
  private:
   struct StagePlan {
-    std::vector<const Item *> items;  // one that is no map, or maps with one set of loop axes
+    std::vector<const Item *> items;  // one that is no map, or maps with one set of loop axes; a contraction and maps
     std::vector<Expr> loops;
   };
 
@@ -56,7 +57,7 @@ class Builder {
       else if (alone.sorts())
         build_sort(alone);
       else if (alone.compute.contract)
-        kernel_.stages.push_back(build_product(alone));
+        kernel_.stages.push_back(build_product(plan));
       else
         kernel_.stages.push_back(build_stage(plan));
     }
@@ -68,13 +69,18 @@ class Builder {
       const Item &item = items_[i];
       std::vector<Expr> loops;
       for (size_t d = group_.rows; d < item.row_axes(); ++d) loops.push_back(item.compute.dims[item.domain[d]]);
-      if (plans.empty() || !item.is_map() || !plans.back().items.front()->is_map() || plans.back().loops != loops ||
-          !in_step(item, plans.back())) {
+      if (plans.empty() || !item.is_map() || !takes_maps(*plans.back().items.front(), item) ||
+          plans.back().loops != loops || !in_step(item, plans.back())) {
         plans.push_back({{}, std::move(loops)});
       }
       plans.back().items.push_back(&item);
     }
     return plans;
+  }
+
+  // Whether a stage that begins with `first` may go on with a map.
+  bool takes_maps(const Item &first, const Item &map) const {
+    return first.is_map() || (group_.row_tiles && first.compute.contract && first.compute.dims == map.compute.dims);
   }
 
   // Whether what `item` reads of the stage's other items is the very point that it computes.
@@ -250,19 +256,26 @@ class Builder {
     set_factors(contract, {c.contract->a_factor, c.contract->b_factor, c.contract->group});
     if (c.contract->panel) set_packed(contract, c.contract->panel);
 
-    for (uint32_t i : group_.items) {
-      const Item &each = items_[i];
-      if (&each != &item) {
-        const std::vector<int> ids = copy_into(stage.body, each.compute.body, each, axes, made);
-        for (size_t r = 0; r < each.results.size(); ++r) {
-          const auto yield = static_cast<size_t>(each.compute.results[r].value);
-          made[each.results[r]] = ids[static_cast<size_t>(each.compute.body.yields[yield])];
+    std::vector<const Item *> all;
+    for (uint32_t i : group_.items) all.push_back(&items_[i]);
+    add_epilogue(stage, all, axes, std::move(made));
+    kernel_.stages.push_back(std::move(stage));
+  }
+
+  // The first of `items` is the stage's contraction, of which `made` has the result, the others are maps.
+  void add_epilogue(Stage &stage, const std::vector<const Item *> &items, const AxisMap &axes,
+                    std::map<uint32_t, int> made) {
+    for (const Item *each : items) {
+      if (each != items.front()) {
+        const std::vector<int> ids = copy_into(stage.body, each->compute.body, *each, axes, made);
+        for (size_t r = 0; r < each->results.size(); ++r) {
+          const auto yield = static_cast<size_t>(each->compute.results[r].value);
+          made[each->results[r]] = ids[static_cast<size_t>(each->compute.body.yields[yield])];
         }
       }
-      for (uint32_t tensor : each.results) store_yield(stage, each, tensor, made[tensor], axes);
+      for (uint32_t tensor : each->results) store_yield(stage, *each, tensor, made[tensor], axes);
     }
     prune(stage.body);
-    kernel_.stages.push_back(std::move(stage));
   }
 
   // Makes a contraction of the stage. Gives the value of its body that is the item's result.
@@ -286,7 +299,8 @@ class Builder {
   }
 
   // A contraction among other stages, whose loop axes end in m and n.
-  Stage build_product(const Item &item) {
+  Stage build_product(const StagePlan &plan) {
+    const Item &item = *plan.items.front();
     const Compute &c = item.compute;
     const std::span<const uint32_t> rows = std::span(item.domain).first(group_.rows),
                                     loops = std::span(item.domain).subspan(group_.rows);
@@ -309,8 +323,7 @@ class Builder {
     axis_of[static_cast<uint32_t>(c.dims.size())] = add(c.reduce[0], Axis::Role::reduce);
     const AxisMap axes = [&](uint32_t axis) -> std::optional<Expr> { return axis_of.at(axis); };
     const int result = add_sum(stage, item, axes);
-    store_yield(stage, item, item.results[0], result, axes);
-    prune(stage.body);
+    add_epilogue(stage, plan.items, axes, {{item.results[0], result}});
     return stage;
   }
 
@@ -401,11 +414,50 @@ class Builder {
         Expr inner = 1;
         for (size_t d = group_.rows; d < item->domain.size(); ++d) inner *= item->compute.dims[item->domain[d]];
         for (uint32_t tensor : item->results) {
-          if (!needed_[tensor] && crosses_stages(tensor, plan, plans)) add(tensor, Buffer::Space::row_local, inner);
+          if (needed_[tensor] || !crosses_stages(tensor, plan, plans)) continue;
+          if (const std::optional<uint32_t> before = left_to(tensor, plan, plans))
+            buffer_of_[tensor] = buffer_of_.at(*before);
+          else
+            add(tensor, Buffer::Space::row_local, inner);
         }
       }
     }
     assign_columns(plans);
+  }
+
+  // In tiles of rows, which are to be small: what lies in the buffer that a map's result may have, for the map alone
+  // still reads it, and each point its own element.
+  std::optional<uint32_t> left_to(uint32_t tensor, const StagePlan &plan, const std::vector<StagePlan> &plans) const {
+    if (!group_.row_tiles || !plan.items.front()->is_map()) return {};
+    const Item &item = *makers_.at(tensor);
+    const auto is_free = [&](uint32_t other) {
+      const auto found = buffer_of_.find(other);
+      if (found == buffer_of_.end() || !local(other) || tensors_[other].dtype != tensors_[tensor].dtype) return false;
+      if (makers_.at(other)->compute.dims != item.compute.dims ||
+          std::ranges::find(plan.items, makers_.at(other)) != plan.items.end())
+        return false;
+      for (const auto &[taker, buffer] : buffer_of_)
+        if (buffer == found->second && taker != other && makers_.contains(taker) &&
+            std::ranges::find(plan.items, makers_.at(taker)) != plan.items.end())
+          return false;
+      for (const StagePlan *later = &plan + 1; later <= &plans.back(); ++later)
+        if (reads(*later, other)) return false;
+      return std::ranges::all_of(plan.items, [&](const Item *reader) {
+        const std::vector<Expr> axes = domain_axes(*reader);
+        return std::ranges::all_of(reader->compute.body.values, [&](const Value &v) {
+          if (!reads_memory(v.op) || reader->operands[v.access.buffer] != other) return true;
+          return v.op == Core::load && reads_in_step(v.access, makers_.at(other)->domain, axes, axes.size());
+        });
+      });
+    };
+    const auto found = std::ranges::find_if(item.operands, is_free);
+    return found == item.operands.end() ? std::nullopt : std::optional(*found);
+  }
+
+  static bool reads(const StagePlan &plan, uint32_t tensor) {
+    return std::ranges::any_of(plan.items, [&](const Item *item) {
+      return std::ranges::find(item->operands, tensor) != item->operands.end();
+    });
   }
 
   // Of each sort: its columns, a buffer and its spare one after the other.
@@ -423,13 +475,7 @@ class Builder {
   }
 
   static bool crosses_stages(uint32_t tensor, const StagePlan &own, const std::vector<StagePlan> &plans) {
-    for (const StagePlan &plan : plans) {
-      if (&plan == &own) continue;
-      for (const Item *item : plan.items) {
-        if (std::ranges::find(item->operands, tensor) != item->operands.end()) return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(plans, [&](const StagePlan &plan) { return &plan != &own && reads(plan, tensor); });
   }
 
   const Group &group_;

@@ -39,8 +39,11 @@ struct Groups {
   std::vector<uint32_t> group_of;  // of each tensor; UINT32_MAX: of none
   std::vector<bool> needed;        // a tensor outlives its group: it is an output, or another group reads it
 
-  Groups(const std::vector<Item> &items, const std::vector<Tensor> &tensors, const FuseOptions &options)
+  Groups(const std::vector<Item> &items, const std::vector<Tensor> &tensors, const Target &target,
+         const FuseOptions &options)
       : groups(group_items(items, tensors, options)), group_of(tensors.size(), UINT32_MAX), needed(tensors.size()) {
+    // A device's threads go through a contraction point by point.
+    if (options.fuse && !target.on_device()) groups = join_row_tiles(std::move(groups), items, tensors);
     for (uint32_t g = 0; g < groups.size(); ++g) {
       for (uint32_t i : groups[g].items) {
         for (uint32_t tensor : items[i].results) group_of[tensor] = g;
@@ -97,15 +100,19 @@ Result<Fused> fuse(const Program &program, const Target &target, const FuseOptio
   items = split_sums(std::move(items), fused.tensors, target, options);
   // What is prepared comes first: between the others it would only keep them from meeting in one group.
   std::ranges::stable_partition(items, &Item::prepared);
-  Groups grouped(items, fused.tensors, options);
+  Groups grouped(items, fused.tensors, target, options);
   while (drop_rows_that_may_meet(grouped, items, fused.tensors, target, options))
-    grouped = Groups(items, fused.tensors, options);
-  const auto &[groups, group_of, needed] = grouped;
+    grouped = Groups(items, fused.tensors, target, options);
+  auto &[groups, group_of, needed] = grouped;
 
   find_bases(items, fused.tensors, group_of, needed);
+  std::vector<uint32_t> written;
+  if (options.fuse) written = write_outputs(groups, items, fused.tensors, group_of);
   DistinctKernels kernels;
   for (const Group &group : groups) {
+    if (group.items.empty()) continue;
     Built built = build_launch(group, items, fused.tensors, needed);
+    if (!written.empty()) built.launch.go_to(written);
     finish(built, target, options);
     const auto [distinct, is_new] = kernels.add(std::move(built.kernel));
     built.launch.kernel = distinct;

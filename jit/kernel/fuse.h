@@ -48,6 +48,12 @@ struct Launch {
   };
   std::vector<Base> bases;
   bool prepared = false;  // depends on parameters alone: belongs to `prepare`
+
+  // Takes for each tensor the one of that number.
+  void go_to(const std::vector<uint32_t> &numbers) {
+    for (uint32_t &tensor : buffers) tensor = numbers[tensor];
+    for (Base &base : bases) base.tensor = numbers[base.tensor];
+  }
 };
 
 struct Fused {

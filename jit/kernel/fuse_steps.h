@@ -38,7 +38,8 @@ struct Item {
 struct Group {
   std::vector<uint32_t> items;
   bool contraction = false;  // the first item is one; the others are maps over its domain
-  size_t rows = 0;           // else: leading domain axes that all items share, the kernel's parallel axes
+  bool row_tiles = false;    // else: contractions are among the items, for a tile of rows at a time
+  size_t rows = 0;           // leading domain axes that all items share, the kernel's parallel axes
   int cost = 0;              // of its bodies
 };
 
@@ -63,6 +64,13 @@ enum class Grouping : uint8_t {
 };
 std::vector<Group> group_items(const std::vector<Item> &items, const std::vector<Tensor> &tensors,
                                const FuseOptions &options, Grouping grouping = Grouping::by_reads);
+// row_tiles.cpp: groups that pass rows from a contraction to the next are one, in tiles of rows.
+std::vector<Group> join_row_tiles(std::vector<Group> groups, const std::vector<Item> &items,
+                                  const std::vector<Tensor> &tensors);
+// outputs.cpp: drops the items of groups that only copy what another group makes to an output of the same memory. Gives
+// for each tensor the one that is written and read in its place, most often itself.
+std::vector<uint32_t> write_outputs(std::vector<Group> &groups, const std::vector<Item> &items,
+                                    const std::vector<Tensor> &tensors, const std::vector<uint32_t> &group_of);
 // scatters.cpp: the tensor whose elements are what a scatter begins as, each at its place.
 std::optional<uint32_t> begins_as(const Item &scatter);
 // Finds the scatters that begin as another tensor that is in memory by then, and has them begin as nothing.

@@ -59,6 +59,7 @@ class Grouper {
         g = static_cast<uint32_t>(groups_.size());
         groups_.push_back({.items = {i},
                            .contraction = item.compute.contract && !together(),
+                           .row_tiles = false,
                            .rows = leading_rows(item),
                            .cost = size_of_body(item)});
       }

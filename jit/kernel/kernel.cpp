@@ -228,6 +228,39 @@ bool is_tiled_contraction(const Kernel &kernel) {
   return kernel.stages.size() == 1 && kernel.stages[0].contract && kernel.stages[0].axes.size() == 1;
 }
 
+bool is_in_row_tiles(const Kernel &kernel) { return kernel.schedule.mr != 0 && !is_tiled_contraction(kernel); }
+
+int64_t rows_in_scratch(const Kernel &kernel) { return is_in_row_tiles(kernel) ? kernel.schedule.tiles.back() : 1; }
+
+Expr row_step(const Buffer &buffer) {
+  constexpr int64_t line_bytes = 64;
+  const int64_t line = line_bytes / static_cast<int64_t>(size_of(buffer.type));
+  if (buffer.size.is_integer() && buffer.size.integer() <= line) return buffer.size;
+  return ceil_div(max(buffer.size, 0), 2 * line) * (2 * line) + line;
+}
+
+ContractionAxes contraction_axes(const Kernel &kernel, const Stage &stage) {
+  const auto rows = static_cast<uint32_t>(kernel.parallel.size()), own = static_cast<uint32_t>(stage.axes.size());
+  if (is_tiled_contraction(kernel)) return {rows - 2, rows - 1, rows};
+  return {rows - 1, rows + own - 2, rows + own - 1};
+}
+
+int64_t block_depth(const Kernel &kernel, const Stage &stage) {
+  const Expr &depth = stage.axes.back().extent;
+  const int64_t most = kernel.schedule.kc;
+  return depth.is_integer() && !is_tiled_contraction(kernel) ? std::clamp<int64_t>(depth.integer(), 1, most) : most;
+}
+
+int64_t block_columns(const Kernel &kernel, const Stage &stage) {
+  constexpr int64_t most = 512;
+  const Schedule &s = kernel.schedule;
+  const Expr &depth = stage.axes.back().extent;
+  if (depth.is_integer() && depth.integer() <= s.kc) return 0;
+  if (is_tiled_contraction(kernel)) return s.tiles.back();
+  const Expr &columns = stage.axes[stage.axes.size() - 2].extent;
+  return columns.is_integer() ? std::clamp<int64_t>(columns.integer(), 1, most) : most;
+}
+
 int64_t k_step(const Contract &contract, const Schedule &schedule) {
   return int64_t{contract.group} * (schedule.products == Schedule::Products::tiles ? 16 : 1);
 }
@@ -266,7 +299,9 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
   const int64_t lanes = points_side_by_side(kernel);
   for (const Buffer &buffer : kernel.buffers) {
     if (buffer.space != Buffer::Space::row_local) continue;
-    layout.row_local.push_back(area(buffer.size * (lanes * size_of(buffer.type))));
+    const int64_t rows = rows_in_scratch(kernel);
+    const Expr elements = rows == 1 ? buffer.size * lanes : row_step(buffer) * rows;
+    layout.row_local.push_back(area(elements * static_cast<int64_t>(size_of(buffer.type))));
   }
   int64_t partials = 0, waiting = 0;
   for (const Stage &stage : kernel.stages) {
@@ -277,14 +312,22 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
   }
   layout.partials = area(partials);
   layout.waiting = area(waiting);
-  if (is_tiled_contraction(kernel) && s.mr != 0) {
-    const Contract &c = *kernel.stages.front().contract;
-    auto up = [](int64_t v, int64_t to) { return (v + to - 1) / to * to; };
-    const int64_t mc = up(s.tiles[s.tiles.size() - 2], s.mr), nc = up(s.tiles.back(), s.nr);
-    layout.a_panel = area(mc * up(s.kc, s.lanes()) * size_of(c.a_type()));
-    if (c.panel == 0) layout.b_panel = area(int64_t{s.kc} * s.nr * size_of(c.b_type()));
-    layout.c_tile = area(mc * nc * size_of(c.accumulator));
+  if (s.mr == 0) return layout;
+  // Of one contraction after the other.
+  int64_t a_panel = 0, b_panel = 0, c_tile = 0;
+  for (const Stage &stage : kernel.stages) {
+    if (!stage.contract) continue;
+    const Contract &c = *stage.contract;
+    const auto up = [](int64_t v, int64_t to) { return (v + to - 1) / to * to; };
+    const int64_t depth = block_depth(kernel, stage), mc = up(s.tiles[contraction_axes(kernel, stage).m], s.mr),
+                  nc = up(is_tiled_contraction(kernel) ? s.tiles.back() : block_columns(kernel, stage), s.nr);
+    a_panel = std::max<int64_t>(a_panel, mc * up(depth, s.lanes()) * size_of(c.a_type()));
+    if (c.panel == 0) b_panel = std::max<int64_t>(b_panel, depth * s.nr * size_of(c.b_type()));
+    c_tile = std::max<int64_t>(c_tile, mc * std::max<int64_t>(nc, s.nr) * size_of(c.accumulator));
   }
+  layout.a_panel = area(a_panel);
+  if (b_panel > 0) layout.b_panel = area(b_panel);
+  layout.c_tile = area(c_tile);
   return layout;
 }
 

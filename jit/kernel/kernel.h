@@ -12,7 +12,8 @@
 //                    with one yield each (a may not depend on n, nor b on m); then body, the epilogue, runs for each
 //                    (m, n) and reads it through Core::accumulator; then stores. As a kernel's only stage with one
 //                    axis, k (reduce), it has the last two parallel axes for m and n, in tiles; among other stages its
-//                    last loop axes are m and n, its reduce axis k, and the sum is a plain loop in order.
+//                    last loop axes are m and n, its reduce axis k, and the sum is a plain loop in order, or, where a
+//                    schedule has a microkernel, a tile of the last parallel axis at a time (is_in_row_tiles()).
 // Stages that follow one another and begin with a block axis, of one extent, run together: all of them for the first
 // block, then for the next. What they leave in row_local buffers they find there again in the next block.
 // Stages pass values to later stages through row_local buffers, which live for one point of the parallel axes.
@@ -238,7 +239,7 @@ struct Schedule {
   // the call, for the size may be symbolic.
   uint64_t stream_bytes = 0;
   // Contraction: microkernel rows and columns, and the depth of a packed block. All 0: no microkernel, a plain loop
-  // over k for each (m, n).
+  // over k for each (m, n). Among other stages it makes a kernel one in tiles of rows.
   uint32_t mr = 0, nr = 0, kc = 0;
   // How a microkernel multiplies. Sums of integers are the same in each way. Those of bf16 are rounded once a product
   // when it is widened; otherwise as the instruction does it, which takes denormals for zeros and gives none.
@@ -298,6 +299,23 @@ uint32_t points_side_by_side(const Kernel &kernel);
 Expr reduced_points(const Stage &stage);
 // Whether its one stage is a contraction in tiles of m and n.
 bool is_tiled_contraction(const Kernel &kernel);
+// Whether a task runs stage after stage, each for all rows of its tile, which lie along the last parallel axis:
+// attention, whose scores then lie in row_local buffers, one for each row. A contraction's m, of one point, stands for
+// the row: b is the same for all of them.
+bool is_in_row_tiles(const Kernel &kernel);
+// How many points of the parallel axes have their row_local buffers in scratch one behind the other, and from which
+// element of one to that of the next: an odd number of cache lines where rows are long, or of unknown length, so that
+// columns of a tile do not meet in a few sets of a cache.
+int64_t rows_in_scratch(const Kernel &kernel);
+Expr row_step(const Buffer &buffer);
+// The axes of a contraction that has a microkernel, by id.
+struct ContractionAxes {
+  uint32_t m, n, k;
+};
+ContractionAxes contraction_axes(const Kernel &kernel, const Stage &stage);
+// How much of k and of n a task's blocks of it have; of n, 0: all, for each panel's sums are used at once.
+int64_t block_depth(const Kernel &kernel, const Stage &stage);
+int64_t block_columns(const Kernel &kernel, const Stage &stage);
 // How many k a step of its microkernel takes, which stand together in a row of a's panels: a group, or a tile's 16.
 int64_t k_step(const Contract &contract, const Schedule &schedule);
 // How many elements of a row of a stand together in its panels: where memory runs along k, a vector of them is copied
@@ -317,7 +335,7 @@ std::vector<InPlace> in_place(const Kernel &kernel);
 
 // Scratch of one running task, as the emitter lays it out and the executor allocates it. Each area is 64-byte aligned.
 struct ScratchLayout {
-  std::vector<Expr> row_local;    // byte offset of each row_local buffer, in the order of Kernel::buffers
+  std::vector<Expr> row_local;    // byte offset of each row_local buffer, in the order of Kernel::buffers (of row 0)
   Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc, whole vectors][mr], packed B panel
                                   // [kc][nr] (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to
                                   // nr]

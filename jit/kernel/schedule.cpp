@@ -108,14 +108,64 @@ void schedule_contraction(Kernel &kernel, const Target &target) {
   s.vector_m = unit_strides(stage, m_axis, kernel) > unit_strides(stage, n_axis, kernel);
 }
 
-// A device has threads enough for each point, and splits its own work: tasks are points, nothing is blocked.
-void schedule_contraction_on_device(Kernel &kernel) { kernel.schedule.tiles.assign(kernel.parallel.size(), 1); }
-
 // Whether lanes along its last axis would not see the points of a sum in their order.
 bool needs_flattening(const Stage &stage) {
   return rounds(stage.carriers.combine) && stage.axes.size() > 1 &&
          stage.axes[stage.axes.size() - 2].role == Axis::Role::reduce;
 }
+
+// Whether its contractions have rows and columns that belong to several rows: not those of a scan's turns, which each
+// point has for itself.
+bool has_row_tiles(const Kernel &kernel) {
+  const auto sums = [](const Stage &stage) { return stage.contract.has_value(); };
+  return !kernel.parallel.empty() && std::ranges::any_of(kernel.stages, sums) &&
+         std::ranges::none_of(kernel.stages, &Stage::in_blocks);
+}
+
+// Rows of a tile. b is packed for all of them, which asks for many; of what hidden columns spare more is lost the
+// larger a tile is beside all rows, and scratch keeps what lies between contractions of each. What packing costs beside
+// the products of a row is about that of 25 rows: the root of 25 times all rows has the least of both.
+uint32_t choose_rows(const Kernel &kernel, const Target &target) {
+  constexpr int64_t packing_rows = 25, fewest_rows = 24, most_rows = 192, assumed_columns = 1024;
+  const int64_t cache_bytes = int64_t{target.vector_bytes() == 64 ? 6 : 3} << 20;  // some L2 and a part of L3
+  const int64_t mr = kernel.schedule.mr;
+  int64_t row_bytes = 1, others = 1;
+  for (const Buffer &buffer : kernel.buffers)
+    if (buffer.space == Buffer::Space::row_local)
+      row_bytes += constant_or(buffer.size, assumed_columns) * static_cast<int64_t>(size_of(buffer.type));
+  for (size_t i = 0; i + 1 < kernel.parallel.size(); ++i) others *= constant_or(kernel.parallel[i].extent, 1);
+  const int64_t all = std::max<int64_t>(1, constant_or(kernel.parallel.back().extent, unknown_rows));
+  int64_t rows = fewest_rows;
+  while (rows < most_rows && rows * row_bytes < cache_bytes && rows * rows < packing_rows * all) rows += mr;
+  const auto count = [&] { return (all + rows - 1) / rows; };
+  while (rows > mr && count() * others < enough_tasks) rows = std::max(mr, rows / 2);
+  rows = (all + count() - 1) / count();  // no thin tile is left over
+  return static_cast<uint32_t>((rows + mr - 1) / mr * mr);
+}
+
+void schedule_row_tiles(Kernel &kernel, const Target &target) {
+  Schedule &s = kernel.schedule;
+  const auto sums = [](const Stage &stage) { return stage.contract.has_value(); };
+  const Stage &first = *std::ranges::find_if(kernel.stages, sums);
+  const Microkernel micro = choose_microkernel(kernel.parallel.back().extent, first.contract->accumulator, target);
+  s.vector = Schedule::Vector::inner;
+  s.mr = micro.mr;
+  s.nr = micro.nr;
+  s.kc = 1;
+  for (const Stage &stage : kernel.stages) {
+    if (!stage.contract) continue;
+    const int64_t depth = constant_or(stage.axes.back().extent, sum_depth);
+    s.kc = std::max(s.kc, static_cast<uint32_t>(std::clamp<int64_t>(depth, 1, sum_depth)));
+  }
+  const auto rows = static_cast<uint32_t>(kernel.parallel.size());
+  for (Stage &stage : kernel.stages)
+    if (is_ordered(kernel, stage) && needs_flattening(stage)) flatten_reduction(stage, rows);
+  s.tiles.assign(rows, 1);
+  s.tiles.back() = choose_rows(kernel, target);
+}
+
+// A device has threads enough for each point, and splits its own work: tasks are points, nothing is blocked.
+void schedule_contraction_on_device(Kernel &kernel) { kernel.schedule.tiles.assign(kernel.parallel.size(), 1); }
 
 void schedule_loops(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
@@ -199,7 +249,9 @@ void schedule(Kernel &kernel, const Target &target, const FuseOptions &options) 
   s.vector_bytes = target.vector_bytes();
   s.ordered = options.ordered;
   s.masked_tail = s.vector_bytes > 16;
-  if (!is_tiled_contraction(kernel))
+  if (!target.on_device() && !is_tiled_contraction(kernel) && has_row_tiles(kernel))
+    schedule_row_tiles(kernel, target);
+  else if (!is_tiled_contraction(kernel))
     schedule_loops(kernel, target);
   else if (target.on_device())
     schedule_contraction_on_device(kernel);

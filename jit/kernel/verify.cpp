@@ -7,7 +7,8 @@ namespace kiln::kernel {
 namespace {
 
 // More than any schedule chooses, and little enough that an emitter's code and a task's scratch stay small.
-constexpr uint32_t max_vector_bytes = 256, max_tile = 1 << 24, max_mr = 64, max_nr = 256, max_kc = 1 << 16;
+constexpr uint32_t max_vector_bytes = 256, max_tile = 1 << 24, max_mr = 64, max_nr = 256, max_kc = 1 << 16,
+                   max_rows = 1 << 12;
 
 // An extent or a size: what is known before a kernel runs.
 Status verify_size(const Kernel &kernel, const Expr &size, std::string_view what, size_t number) {
@@ -125,8 +126,16 @@ class StageVerifier {
     if (c.a.yields.size() != 1 || c.b.yields.size() != 1) return broken("operands yield one value");
     if (!is_type(c.accumulator)) return broken("stage ", number_, ": the accumulator has no type");
     const auto n = static_cast<uint32_t>(axes_.size()) - 2, m = n - 1;
+    std::vector<uint32_t> rows = {m};
+    if (is_in_row_tiles(kernel_)) {
+      if (stage_.axes.size() != 3 || !stage_.axes[0].extent.is(1))
+        return broken("stage ", number_, ": in tiles of rows a contraction has one m, n and k");
+      rows.push_back(static_cast<uint32_t>(kernel_.parallel.size()) - 1);
+      if (std::ranges::any_of(c.b.values, [&](const Value &v) { return reads_row_local(v); }))
+        return broken("stage ", number_, ": operand b reads a row_local buffer, and belongs to all rows of a tile");
+    }
     KILN_TRY(verify_body({kernel_, axes_, {&n, 1}}, {}, c.a));
-    KILN_TRY(verify_body({kernel_, axes_, {&m, 1}}, {}, c.b));
+    KILN_TRY(verify_body({kernel_, axes_, rows}, {}, c.b));
     KILN_TRY(yields(c.a, 0, c.accumulator, "operand a"));
     KILN_TRY(yields(c.b, 0, c.accumulator, "operand b"));
     KILN_TRY(verify_body({kernel_, axes_, reduced_}, {.accumulator = c.accumulator}, stage_.body));
@@ -141,6 +150,11 @@ class StageVerifier {
     KILN_TRY(factors());
     KILN_TRY(products());
     return panels(m, n);
+  }
+
+  bool reads_row_local(const Value &v) const {
+    return reads_memory(v.op) && v.access.buffer < kernel_.buffers.size() &&
+           kernel_.buffers[v.access.buffer].space == Buffer::Space::row_local;
   }
 
   // What the conversion takes that `body` ends in; the yield where panels hold that.
@@ -275,6 +289,23 @@ Status verify_schedule(const Kernel &kernel) {
   return {};
 }
 
+// Each row of a tile has its row_local buffers, and goes through them by itself.
+Status verify_row_tiles(const Kernel &kernel) {
+  const Schedule &s = kernel.schedule;
+  if (!is_in_row_tiles(kernel)) return {};
+  if (kernel.parallel.empty() || s.vector != Schedule::Vector::inner || s.vector_m ||
+      s.products != Schedule::Products::widened)
+    return broken("tiles of rows lie along a parallel axis, lanes along inner ones, and products are widened");
+  if (int64_t{s.tiles.back()} > max_rows)
+    return broken("a tile of ", s.tiles.back(), " rows, expected 1 to ", max_rows);
+  for (size_t i = 0; i + 1 < s.tiles.size(); ++i)
+    if (s.tiles[i] != 1) return broken("a tile of rows has one point of axis ", i, ", not ", s.tiles[i]);
+  for (size_t i = 0; i < kernel.stages.size(); ++i)
+    if (kernel.stages[i].sort || kernel.stages[i].in_blocks())
+      return broken("stage ", i, ": no sorts and no blocks in tiles of rows");
+  return {};
+}
+
 Status verify_buffers(const Kernel &kernel) {
   if (kernel.buffers.size() > UINT16_MAX) return broken("too many buffers");
   auto last = Buffer::Space::in;
@@ -303,6 +334,7 @@ Status verify(const Kernel &kernel) {
   KILN_TRY(verify_schedule(kernel));
   if (kernel.stages.empty()) return broken("no stages");
   for (size_t i = 0; i < kernel.stages.size(); ++i) KILN_TRY(StageVerifier(kernel, kernel.stages[i], i).run());
+  KILN_TRY(verify_row_tiles(kernel));
   for (size_t i = 1; i < kernel.stages.size(); ++i) {
     const Stage &before = kernel.stages[i - 1], &after = kernel.stages[i];
     if (before.in_blocks() && after.in_blocks() && before.axes[0].extent != after.axes[0].extent)

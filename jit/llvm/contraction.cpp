@@ -1,10 +1,11 @@
 // Contractions: blocked and packed as in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication".
 //
-// A task owns a tile of m x n, whose sums lie in scratch (c_tile). For each block of k: the tile's rows of a are packed
-// into panels of mr rows; for each panel of nr columns of b, which is packed just before its use or was packed once and
-// for all, the microkernel runs down the panels of a, keeping mr x nr sums in registers. After the last block the
-// epilogue reads the sums back. Rows and columns that stand over the tile's end hold copies or zeros; their sums are
-// not read.
+// A task owns a tile of m x n, whose sums lie in scratch (c_tile); in tiles of rows all columns, or so many of them at
+// a time. For each block of k: the tile's rows of a are packed into panels of mr rows; for each panel of nr columns of
+// b, which is packed just before its use or was packed once and for all, the microkernel runs down the panels of a,
+// keeping mr x nr sums in registers. After the last block the epilogue reads the sums back. Rows and columns that stand
+// over the tile's end hold copies or zeros; their sums are not read. Of k that is hidden (kernel::HiddenColumns)
+// nothing is packed of a, and of b it is seen alone what 0 makes of it.
 #include <algorithm>
 #include <numeric>
 
@@ -28,16 +29,18 @@ kernel::Body factor_body(const kernel::Body &body, DType factor) {
 
 class ContractionEmitter {
  public:
-  ContractionEmitter(KernelState &state, const Point &point, const Range &m, const Range &n)
+  ContractionEmitter(KernelState &state, const kernel::Stage &stage, const Point &point, const Range &m, const Range &n)
       : state_(state),
         b_(state.b),
         schedule_(state.kernel.schedule),
-        stage_(state.kernel.stages.front()),
+        stage_(stage),
         contract_(*stage_.contract),
         point_(point),
         m_(m),
         n_(n),
-        m_axis_(state.kernel.parallel.size() - 2),
+        axes_(kernel::contraction_axes(state.kernel, stage)),
+        depth_(kernel::block_depth(state.kernel, stage)),
+        block_columns_(kernel::block_columns(state.kernel, stage)),
         element_(type_of(state, contract_.accumulator)),
         lanes_(std::gcd(schedule_.nr, schedule_.lanes(size_of(contract_.accumulator)))),
         vector_(llvm::FixedVectorType::get(element_, lanes_)),
@@ -46,12 +49,13 @@ class ContractionEmitter {
         a_element_(memory_type_of(state, contract_.a_type())),
         b_element_(memory_type_of(state, contract_.b_type())),
         k_step_(kernel::k_step(contract_, schedule_)),
-        a_group_(kernel::group_of_rows(contract_, schedule_, walks(a_body_, state.kernel.parallel.size()))),
+        a_group_(kernel::group_of_rows(contract_, schedule_, walks(a_body_, axes_.k))),
         products_(state, contract_, lanes_),
-        k_(stage_range(state, stage_.axes.front(), point)),
-        one_block_(k_.count && *k_.count <= schedule_.kc),
-        c_columns_(one_block_ ? schedule_.nr : round_up(schedule_.tiles[m_axis_ + 1], schedule_.nr)),
-        c_rows_(round_up(schedule_.tiles[m_axis_], schedule_.mr)),
+        k_(whole_range(state, stage_.axes.back(), point)),
+        k_shown_(stage_range(state, stage_.axes.back(), point)),
+        one_block_(block_columns_ == 0),
+        c_columns_(round_up(std::max<int64_t>(block_columns_, 1), schedule_.nr)),
+        c_rows_(round_up(schedule_.tiles[axes_.m], schedule_.mr)),
         a_panels_(area(state.layout.a_panel)),
         b_panel_(area(state.layout.b_panel)),
         c_tile_(area(state.layout.c_tile)) {}
@@ -65,13 +69,19 @@ class ContractionEmitter {
  private:
   bool in_tiles() const { return schedule_.products == kernel::Schedule::Products::tiles; }
 
+  static Range whole_range(KernelState &state, const kernel::Axis &axis, const Point &point) {
+    Range range{state.b.getInt64(0), emit_scalar(state, axis.extent, point)};
+    if (axis.extent.is_integer()) range.count = axis.extent.integer();
+    return range;
+  }
+
   void emit_blocks() {
     if (one_block_) return emit_block(k_);
     clear_sums();
     // At least once, so that the epilogue runs where k is empty.
     llvm::Value *end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, k_.end, integer(1));
-    emit_loop(state_, {integer(0), end, k_.count}, schedule_.kc,
-              [&](llvm::Value *begin) { emit_block(piece_at(begin, k_, schedule_.kc)); });
+    emit_loop(state_, {integer(0), end, k_.count}, depth_,
+              [&](llvm::Value *begin) { emit_block(piece_at(begin, k_, depth_)); });
   }
 
   static int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
@@ -88,14 +98,14 @@ class ContractionEmitter {
   // [begin, begin + size), or what is left of `whole`.
   Range piece_at(llvm::Value *begin, const Range &whole, int64_t size) {
     llvm::Value *end = b_.CreateNSWAdd(begin, integer(size));
-    if (whole.count && *whole.count % size == 0) return {begin, end, size};
+    if (!whole.has_rest(size)) return {begin, end, size};
     return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, whole.end)};
   }
   // [j, j + nr) of n, or what is left.
   Range columns_at(llvm::Value *j) {
     const int64_t nr = schedule_.nr;
     llvm::Value *end = b_.CreateNSWAdd(j, integer(nr));
-    if (n_.count && *n_.count % nr == 0) return {j, end, nr};
+    if (!n_.has_rest(nr)) return {j, end, nr};
     if (n_.count && *n_.count < nr) return {j, n_.end, n_.count};
     return {j, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, n_.end)};
   }
@@ -108,16 +118,29 @@ class ContractionEmitter {
               [&](llvm::Value *i) { store(llvm::Constant::getNullValue(vector_), at(c_tile_, i)); });
   }
 
-  void emit_block(const Range &k) {
+  void emit_block(const Range &block) {
+    Range k = block, hidden;
+    if (hides_k()) {
+      k.end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, k.begin, k_shown_.end);
+      k.end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, k.end, block.end);
+      k.count = std::nullopt;
+      k.multiple = std::gcd(k_shown_.multiple, depth_);
+      hidden = {k.end, block.end};
+    }
     const auto step = static_cast<unsigned>(k_step_);
     const auto a_group = static_cast<unsigned>(a_group_);
-    const PanelSource a{a_body_, m_axis_, contract_.a_type(), schedule_.mr, a_group, step, products_.above_by_128()};
-    const PanelSource b{b_body_, m_axis_ + 1, contract_.b_type(), schedule_.nr, contract_.group, step};
+    const PanelSource a{a_body_,      axes_.m, axes_.k, contract_.a_type(),
+                        schedule_.mr, a_group, step,    products_.above_by_128()};
+    const PanelSource b{b_body_, axes_.n, axes_.k, contract_.b_type(), schedule_.nr, contract_.group, step};
     emit_loop(state_, m_, schedule_.mr,
               [&](llvm::Value *i) { emit_panel(state_, a, point_, {i, m_.end}, k, a_panel_of(i)); });
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
       columns_begin_ = j;
       llvm::Value *columns = b_panel_;
+      if (hides_k()) {
+        emit_panel(state_, b, point_, {j, n_.end}, hidden, columns);
+        sum_hidden(hidden, columns);
+      }
       if (is_packed())
         columns = packed_panel(j, k.begin);
       else
@@ -126,12 +149,41 @@ class ContractionEmitter {
       emit_loop(state_, m_, schedule_.mr, [&](llvm::Value *i) { emit_rows(i, j, k, columns); });
       // The panel's sums are still near; storing results while the next panel is computed hides the stores.
       if (one_block_) return emit_epilogue(columns_at(j));
-      emit_if(state_, b_.CreateICmpSGE(k.end, k_.end), [&] { emit_epilogue(columns_at(j)); });
+      emit_if(state_, b_.CreateICmpSGE(block.end, k_.end), [&] { emit_epilogue(columns_at(j)); });
     });
   }
 
+  bool hides_k() const { return state_.shown && state_.shown == k_shown_.end; }
+
+  // What all rows add for products of 0 with a panel's columns: they are added up by themselves, several at a time,
+  // from -0 on, which no sum sees.
+  void sum_hidden(const Range &k, llvm::Value *columns) {
+    constexpr unsigned sets = 4;
+    const size_t vectors = schedule_.nr / lanes_;
+    llvm::Value *zero = llvm::Constant::getNullValue(vector_), *none = llvm::ConstantFP::getNegativeZero(vector_);
+    const auto add_step = [&](llvm::Value *step, Values sums, size_t set) {
+      llvm::Value *line = line_of(columns, step);
+      for (size_t v = 0; v < vectors; ++v) {
+        llvm::Value *&sum = sums[set * vectors + v];
+        sum = products_.multiply_add({zero}, vector_of(line, v), sum);
+      }
+      return sums;
+    };
+    const auto [blocks, rest] = split_range(state_, depth_of(k), sets);
+    Values sums(sets * vectors, none);
+    sums = emit_loop(state_, blocks, sets, sums, [&](llvm::Value *step, Values now) {
+      for (unsigned set = 0; set < sets; ++set) now = add_step(b_.CreateNSWAdd(step, integer(set)), now, set);
+      return now;
+    });
+    sums =
+        emit_loop(state_, rest, 1, sums, [&](llvm::Value *step, const Values &now) { return add_step(step, now, 0); });
+    hidden_sums_.assign(sums.begin(), sums.begin() + static_cast<long>(vectors));
+    for (size_t v = 0; v < vectors; ++v)
+      for (unsigned set = 1; set < sets; ++set) hidden_sums_[v] = added(hidden_sums_[v], sums[set * vectors + v]);
+  }
+
   llvm::Value *a_panel_of(llvm::Value *i) {
-    const int64_t depth = round_up(schedule_.kc, a_group_);
+    const int64_t depth = round_up(depth_, a_group_);
     return b_.CreateGEP(a_element_, a_panels_, b_.CreateNSWMul(b_.CreateNSWSub(i, m_.begin), integer(depth)));
   }
 
@@ -151,7 +203,8 @@ class ContractionEmitter {
   }
   Range depth_of(const Range &k) {
     const auto steps = [&](int64_t count) { return (count + k_step_ - 1) / k_step_; };
-    return {integer(0), steps_of(k), k.count ? std::optional(steps(*k.count)) : std::nullopt};
+    return {integer(0), steps_of(k), k.count ? std::optional(steps(*k.count)) : std::nullopt,
+            k_step_ == 1 ? k.multiple : 1};
   }
 
   // What sums over a block of k begin with, by vectors of a panel's columns.
@@ -251,6 +304,7 @@ class ContractionEmitter {
       return next;
     });
     for (size_t sum = 0; sum < sums.size(); ++sum) {
+      if (!hidden_sums_.empty()) sums[sum] = added(sums[sum], hidden_sums_[sum % hidden_sums_.size()]);
       if (!one_block_) sums[sum] = added(load(vector_, place(sum)), sums[sum]);
       store(sums[sum], place(sum));
     }
@@ -276,10 +330,28 @@ class ContractionEmitter {
     return b_.CreateNSWAdd(row, b_.CreateNSWSub(j, one_block_ ? columns_begin_ : n_.begin));
   }
 
+  // Where all rows see all columns, what tells them apart is known.
   void emit_epilogue(const Range &columns) {
-    const size_t inner = schedule_.vector_m ? m_axis_ : m_axis_ + 1, outer = schedule_.vector_m ? m_axis_ + 1 : m_axis_;
+    const kernel::Value *shows = state_.shown ? state_.hidden->shows : nullptr;
+    const std::vector<kernel::Value> &values = stage_.body.values;
+    const auto number =
+        static_cast<size_t>(std::ranges::find(values, shows, [](auto &v) { return &v; }) - values.begin());
+    if (number == values.size()) return emit_epilogue(columns, {});
+    Values known(number + 1, nullptr);
+    known[number] = b_.getTrue();
+    emit_if_else(
+        state_, b_.CreateICmpSLE(columns.end, state_.visible), [&] { emit_epilogue(columns, known); },
+        [&] { emit_epilogue(columns, {}); });
+  }
+
+  // `known`: values of the body that are, as Leaves::loaded.
+  void emit_epilogue(const Range &columns, const Values &known) {
+    const size_t inner = schedule_.vector_m ? axes_.m : axes_.n, outer = schedule_.vector_m ? axes_.n : axes_.m;
     const Range &lanes_range = schedule_.vector_m ? m_ : columns, &other_range = schedule_.vector_m ? columns : m_;
-    const int64_t step = schedule_.vector_m ? schedule_.tiles[inner] : std::gcd(schedule_.tiles[inner], schedule_.nr);
+    const auto tile_of = [&](size_t axis) {
+      return axis < schedule_.tiles.size() ? schedule_.tiles[axis] : schedule_.nr;
+    };
+    const int64_t step = schedule_.vector_m ? tile_of(inner) : std::gcd(tile_of(inner), schedule_.nr);
     const int64_t width = schedule_.lanes();
     LanePlan plan = make_plan(state_, {&stage_, 1}, inner, schedule_.lanes(), step % width == 0 ? width : 1);
     if (schedule_.vector_m) plan.single = false;  // sums down a column are loaded lane by lane
@@ -289,6 +361,7 @@ class ContractionEmitter {
       emit_over_lanes(state_, plan, lanes_range, line, [&](const Point &at_point) {
         Leaves leaves;
         leaves.accumulator = load_sums(at_point);
+        leaves.loaded = known;
         emit_stores(state_, stage_.stores, emit_body(state_, stage_.body, at_point, leaves), at_point);
       });
     });
@@ -296,7 +369,7 @@ class ContractionEmitter {
 
   // c_tile's rows are whole panels, so that lanes may stand over the tile's end; down a column they may not.
   llvm::Value *load_sums(const Point &at_point) {
-    llvm::Value *offset = c_offset(at_point.axes[m_axis_], at_point.axes[m_axis_ + 1]);
+    llvm::Value *offset = c_offset(at_point.axes[axes_.m], at_point.axes[axes_.n]);
     if (!at_point.is_vector()) return load(element_, at(c_tile_, offset));
     auto *type = llvm::FixedVectorType::get(element_, at_point.width);
     if (!schedule_.vector_m) return load(type, at(c_tile_, offset));
@@ -316,7 +389,8 @@ class ContractionEmitter {
   const kernel::Contract &contract_;
   const Point &point_;
   const Range m_, n_;
-  const size_t m_axis_;
+  const kernel::ContractionAxes axes_;
+  const int64_t depth_, block_columns_;  // of k and n; kernel::block_columns
   llvm::Type *element_;
   const unsigned lanes_;  // of the microkernel's vectors
   llvm::Type *vector_;
@@ -325,8 +399,8 @@ class ContractionEmitter {
   const int64_t k_step_;
   const int64_t a_group_;  // elements of a row that stand together in a panel: a step's, or a line of memory's
   Products products_;
-  Values first_sums_;
-  const Range k_;
+  Values first_sums_, hidden_sums_;   // by vectors of a panel's columns
+  const Range k_, k_shown_;           // all of it, and of that what is not hidden
   const bool one_block_;              // of k: sums are complete when they leave the registers, and used at once
   const int64_t c_columns_, c_rows_;  // of c_tile, which then has one panel of columns
   llvm::Value *a_panels_, *b_panel_, *c_tile_;
@@ -335,8 +409,16 @@ class ContractionEmitter {
 
 }  // namespace
 
-void emit_contraction(KernelState &state, const Point &point, Range m, Range n) {
-  ContractionEmitter(state, point, m, n).emit();
+void emit_contraction(KernelState &state, const kernel::Stage &stage, const Point &point, const Range &m,
+                      const Range &n) {
+  const int64_t columns = kernel::block_columns(state.kernel, stage);
+  if (kernel::is_tiled_contraction(state.kernel) || columns == 0 || (n.count && *n.count <= columns))
+    return ContractionEmitter(state, stage, point, m, n).emit();
+  emit_loop(state, n, columns, [&](llvm::Value *begin) {
+    llvm::Value *end = state.b.CreateNSWAdd(begin, state.b.getInt64(static_cast<uint64_t>(columns)));
+    const Range piece{begin, state.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, n.end)};
+    ContractionEmitter(state, stage, point, m, piece).emit();
+  });
 }
 
 }  // namespace kiln::codegen

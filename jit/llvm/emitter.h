@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "jit/base/status.h"
+#include "jit/kernel/hidden.h"
 #include "jit/kernel/kernel.h"
 #include "jit/llvm/features.h"
 #include "jit/llvm/math.h"
@@ -40,6 +41,11 @@ struct KernelState {
   llvm::SmallVector<llvm::Value *, 2> ahead;
   llvm::Value *scratch;
   llvm::Value *error_word;
+  // i64, in tiles of rows: the tile's first, to which the areas of row_local buffers belong. Null: there is one row.
+  llvm::Value *first_row = nullptr;
+  // Columns of the tile at hand that all of its rows see, and those that stages go through, as far as some hide others.
+  std::optional<kernel::HiddenColumns> hidden;
+  llvm::Value *visible = nullptr, *shown = nullptr;  // i64
 
   Status status;  // the first failure
 
@@ -228,6 +234,8 @@ bool is_multiple(const Expr &expr, int64_t divisor);
 Range stage_range(KernelState &state, const kernel::Axis &axis, const Point &point);
 // All stages at one point, or `width` points, of the parallel axes.
 void emit_stages(KernelState &state, const Point &point);
+// All stages for a tile of the last parallel axis (kernel::is_in_row_tiles). `point` has the axes before it set.
+void emit_row_tile(KernelState &state, const Point &point, const Range &rows);
 // A reduction at one point of its loop axes; `first` is the number (among the stage's axes) of its first reduce axis.
 void emit_reduction(KernelState &state, const kernel::Stage &stage, size_t first, const Point &point);
 // The carriers that it ends with, where its lanes are points and its partial results lie in scratch (partial_sums.cpp).
@@ -262,8 +270,9 @@ Values emit_identities(KernelState &state, const kernel::Carriers &carriers, uns
 Values emit_combination(KernelState &state, const kernel::Carriers &carriers, const Values &left, const Values &right,
                         unsigned width);
 
-// ---- contraction.cpp: the tile m x n of a kernel's one stage. `point` has the batch axes set and is scalar.
-void emit_contraction(KernelState &state, const Point &point, Range m, Range n);
+// ---- contraction.cpp: the tile m x n of a contraction. `point` has the axes outside it set and is scalar.
+void emit_contraction(KernelState &state, const kernel::Stage &stage, const Point &point, const Range &m,
+                      const Range &n);
 
 // ---- kernel.cpp: adds the function `kernel` (kiln_kernel_fn) to the module.
 inline constexpr const char *entry_name = "kernel";

@@ -45,6 +45,10 @@ class KernelEmitter {
                {},
                nullptr,
                nullptr,
+               nullptr,
+               kernel::hidden_columns(kernel),
+               nullptr,
+               nullptr,
                {}},
         b_(state_.b),
         kernel_(kernel),
@@ -198,7 +202,8 @@ class KernelEmitter {
   void emit_axes(size_t axis, const Point &point) {
     const size_t count = kernel_.parallel.size();
     if (is_tiled_contraction(kernel_) && axis + 2 == count)
-      return emit_contraction(state_, point, ranges_[axis], ranges_[axis + 1]);
+      return emit_contraction(state_, kernel_.stages[0], point, ranges_[axis], ranges_[axis + 1]);
+    if (is_in_row_tiles(kernel_) && axis + 1 == count) return emit_row_tile(state_, point, ranges_[axis]);
     if (axis == count) return emit_stages(state_, point);
     if (axis + 2 == count && !crossed_.empty()) return emit_blocks(axis, point);
     emit_axis(axis, point);

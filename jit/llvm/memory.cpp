@@ -25,6 +25,7 @@ class ElementAccess {
     base_ = state.buffers[access.buffer];
     element_ = memory_type_of(state, type_);
     active_ = point.active;
+    if (buffer.space == kernel::Buffer::Space::row_local && state.first_row) go_to_row(buffer);
     if (buffer.space == kernel::Buffer::Space::row_local && point.row_local_lanes > 1) spread_over_lanes();
   }
 
@@ -214,6 +215,13 @@ class ElementAccess {
     llvm::SmallVector<int, 16> lanes;
     for (unsigned lane = begin; lane < begin + count; ++lane) lanes.push_back(static_cast<int>(lane));
     return lanes;
+  }
+
+  // In a tile of rows each has an area of its own; lanes go along one.
+  void go_to_row(const kernel::Buffer &buffer) {
+    const size_t last = state_.kernel.parallel.size() - 1;
+    llvm::Value *row = b_.CreateNSWSub(point_.axes[last], state_.first_row);
+    base_ = b_.CreateGEP(element_, base_, b_.CreateNSWMul(row, emit_scalar(state_, kernel::row_step(buffer), {})));
   }
 
   // A row_local element has one value for each lane, side by side; lanes that are not active have theirs too.

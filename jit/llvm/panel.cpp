@@ -25,7 +25,7 @@ class PanelEmitter {
         along_(along),
         k_(k),
         target_(target),
-        k_axis_(state.kernel.parallel.size()),
+        k_axis_(source.k_axis),
         lanes_(state.kernel.schedule.lanes()),
         bits_(size_of(source.type) * 8),
         word_(source.group == 1 ? type_of(state, source.type) : b_.getIntNTy(bits_ * source.group)) {}
@@ -134,6 +134,7 @@ class PanelEmitter {
   void ask_for(const Point &point) {
     const kernel::Value &value = source_.body.values[0];
     if (source_.body.values.size() > 1 || value.op != kernel::Core::load) return;
+    if (state_.kernel.buffers[value.access.buffer].space == kernel::Buffer::Space::row_local) return;
     const LaneIndex at = emit_index(state_, value.access.index[0], point);
     llvm::Value *line = b_.CreateGEP(memory_type_of(state_, value.type), state_.buffers[value.access.buffer], at.base);
     emit_prefetch(state_, line, 3);

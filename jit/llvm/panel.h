@@ -8,7 +8,7 @@ namespace kiln::codegen {
 // axis.
 struct PanelSource {
   const kernel::Body &body;
-  size_t axis;
+  size_t axis, k_axis;
   DType type;  // of the body's yield
   unsigned rows;
   unsigned group = 1;         // elements of so many consecutive k stand together: a power of two

@@ -115,6 +115,32 @@ bool has_mask(const KernelState &state, const kernel::Access &access, size_t axi
   return step && (step->is(1) || step->is(0));
 }
 
+// Stages [begin, end), at one point.
+void emit_stages(KernelState &state, size_t begin, size_t all_end, const Point &point) {
+  const std::vector<Stage> &stages = state.kernel.stages;
+  for (size_t first = begin, end = 0; first < all_end; first = end) {
+    end = kernel::end_of_blocks(state.kernel, first);
+    const bool blocks = stages[first].in_blocks();
+    const auto emit_all = [&](const Point &inside) {
+      for (size_t s = first; s < end; ++s) {
+        if (stages[s].sort)
+          emit_sort(state, stages[s], inside);
+        else
+          emit_axes(state, stages[s], blocks ? 1 : 0, inside);
+      }
+    };
+    if (!blocks) {
+      emit_all(point);
+      continue;
+    }
+    emit_loop(state, stage_range(state, stages[first].axes[0], point), 1, [&](llvm::Value *block) {
+      Point inside = point;
+      inside.set_axis(state.kernel.parallel.size(), block);
+      emit_all(inside);
+    });
+  }
+}
+
 }  // namespace
 
 Point at_lanes(const LanePlan &plan, Point point, llvm::Value *i) {
@@ -196,33 +222,59 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
 bool is_multiple(const Expr &expr, int64_t divisor) { return mod(expr, Expr(divisor)).is(0); }
 
 Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
+  if (state.shown && std::ranges::find(state.hidden->axes, &axis) != state.hidden->axes.end()) {
+    const int64_t block = kernel::hidden_block(state.kernel);
+    return {state.b.getInt64(0), state.shown, std::nullopt, is_multiple(axis.extent, block) ? block : 1};
+  }
   Range range{state.b.getInt64(0), emit_scalar(state, axis.extent, point)};
   if (axis.extent.is_integer()) range.count = axis.extent.integer();
   if (is_multiple(axis.extent, state.kernel.schedule.lanes())) range.multiple = state.kernel.schedule.lanes();
   return range;
 }
 
-void emit_stages(KernelState &state, const Point &point) {
+void emit_stages(KernelState &state, const Point &point) { emit_stages(state, 0, state.kernel.stages.size(), point); }
+
+namespace {
+
+// Up to where the tile's last row sees; more, and others see less.
+void hide_columns(KernelState &state, const Point &point, const Range &rows) {
+  auto &b = state.b;
+  const int64_t block = kernel::hidden_block(state.kernel);
+  const auto integer = [&](int64_t value) { return b.getInt64(static_cast<uint64_t>(value)); };
+  const auto end_at = [&](llvm::Value *row) {
+    Point inside = point;
+    inside.set_axis(state.kernel.parallel.size() - 1, row);
+    return emit_scalar(state, state.hidden->until, inside);
+  };
+  state.visible = end_at(rows.begin);
+  llvm::Value *end = b.CreateNSWAdd(end_at(b.CreateNSWSub(rows.end, integer(1))), integer(block - 1));
+  end = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateAnd(end, integer(-block)), integer(block));
+  llvm::Value *columns = emit_scalar(state, state.hidden->axes[0]->extent, point);
+  state.shown = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, columns);
+}
+
+}  // namespace
+
+// Between contractions each row goes through all stages while it lies in the first cache.
+void emit_row_tile(KernelState &state, const Point &point, const Range &rows) {
   const std::vector<Stage> &stages = state.kernel.stages;
+  state.first_row = rows.begin;
+  if (state.hidden) hide_columns(state, point, rows);
   for (size_t first = 0, end = 0; first < stages.size(); first = end) {
-    end = kernel::end_of_blocks(state.kernel, first);
-    const bool blocks = stages[first].in_blocks();
-    const auto emit_all = [&](const Point &inside) {
-      for (size_t s = first; s < end; ++s) {
-        if (stages[s].sort)
-          emit_sort(state, stages[s], inside);
-        else
-          emit_axes(state, stages[s], blocks ? 1 : 0, inside);
-      }
-    };
-    if (!blocks) {
-      emit_all(point);
+    const Stage &stage = stages[first];
+    end = first + 1;
+    if (stage.contract) {
+      const kernel::ContractionAxes axes = kernel::contraction_axes(state.kernel, stage);
+      Point inside = point;
+      inside.set_axis(state.kernel.parallel.size(), state.b.getInt64(0));  // its m, of one point
+      emit_contraction(state, stage, inside, rows, stage_range(state, stage.axes[axes.n - axes.m - 1], inside));
       continue;
     }
-    emit_loop(state, stage_range(state, stages[first].axes[0], point), 1, [&](llvm::Value *block) {
+    while (end < stages.size() && !stages[end].contract) ++end;
+    emit_loop(state, rows, 1, [&](llvm::Value *row) {
       Point inside = point;
-      inside.set_axis(state.kernel.parallel.size(), block);
-      emit_all(inside);
+      inside.set_axis(state.kernel.parallel.size() - 1, row);
+      emit_stages(state, first, end, inside);
     });
   }
 }

@@ -3,6 +3,7 @@
 #include "tests/unit/jit/kernel/order_forms.h"
 #include "tests/unit/jit/kernel/panel_forms.h"
 #include "tests/unit/jit/kernel/refusal.h"
+#include "tests/unit/jit/kernel/row_tile_forms.h"
 #include "tests/unit/jit/kernel/scan_forms.h"
 
 namespace kiln::kernel::testing {
@@ -218,6 +219,34 @@ TEST(VerifyForms, RefusesEachBrokenRuleOfPanelsByItsOwnMessage) {
   for (const Refusal &refusal : refusals_of_panels) expect_refused(kernel, refusal);
 }
 
+const std::vector<Refusal> refusals_of_row_tiles = {
+    {"tiles of rows lie along a parallel axis, lanes along inner ones, and products are widened",
+     [](Kernel &k) { k.schedule.vector = Schedule::Vector::parallel; }},
+    {"tiles of rows lie along a parallel axis, lanes along inner ones, and products are widened",
+     [](Kernel &k) { k.schedule.vector_m = true; }},
+    {"tiles of rows lie along a parallel axis, lanes along inner ones, and products are widened",
+     [](Kernel &k) { k.schedule.products = Schedule::Products::dot; }},
+    {"a tile of 4097 rows, expected 1 to 4096", [](Kernel &k) { k.schedule.tiles[1] = 4097; }},
+    {"a tile of rows has one point of axis 0, not 2", [](Kernel &k) { k.schedule.tiles[0] = 2; }},
+    {"stage 2: no sorts and no blocks in tiles of rows",
+     [](Kernel &k) { k.stages[2].axes[0].role = Axis::Role::block; }},
+    {"stage 0: in tiles of rows a contraction has one m, n and k", [](Kernel &k) { k.stages[0].axes[0].extent = 2; }},
+    {"stage 0: in tiles of rows a contraction has one m, n and k",
+     [](Kernel &k) { k.stages[0].axes.insert(k.stages[0].axes.begin(), loop(1)); }},
+    {"stage 4: operand b reads a row_local buffer, and belongs to all rows of a tile",
+     [](Kernel &k) { k.stages[4].contract->b.values[0].access = {.buffer = 7, .index = {0}}; }},
+    {"axis i1 is not in scope", [](Kernel &k) { k.stages[4].contract->b.values[0].access.index[0] = axis(1, 50); }},
+    {"stage 0: only a kernel's one contraction has panels", [](Kernel &k) { k.stages[0].contract->panel = 16; }},
+    {"stage 4: only a kernel's one contraction has panels",
+     [](Kernel &k) { k.stages[4].contract->a_factor = DType::f16; }},
+};
+
+TEST(VerifyForms, RefusesEachBrokenRuleOfTilesOfRowsByItsOwnMessage) {
+  const Kernel kernel = row_tile_form({}).kernel;
+  expect_accepted(kernel);
+  for (const Refusal &refusal : refusals_of_row_tiles) expect_refused(kernel, refusal);
+}
+
 TEST(VerifyForms, LetsPointsMeetInOneTaskAndInBuffersOfTheirOwn) {
   Kernel kernel = ordered_kernel();
   kernel.stages[3].stores = {store_at(6, 0, 0, Store::Mode::add)};
@@ -256,8 +285,8 @@ TEST(VerifyForms, RefusesGroupsOfMoreThanOneAxisAndEndsThatReadIt) {
 }
 
 TEST(VerifyForms, ReadsEachFormBackAsItWas) {
-  for (const auto &forms :
-       {store_forms(), scan_forms(), order_forms(), group_forms(), contraction_forms(), panel_forms()})
+  for (const auto &forms : {store_forms(), scan_forms(), order_forms(), group_forms(), contraction_forms(),
+                            panel_forms(), row_tile_forms()})
     for (const Form &form : forms) expect_accepted(form.kernel);
 }
 

@@ -7,6 +7,7 @@
 #include "tests/unit/jit/kernel/group_forms.h"
 #include "tests/unit/jit/kernel/order_forms.h"
 #include "tests/unit/jit/kernel/panel_forms.h"
+#include "tests/unit/jit/kernel/row_tile_forms.h"
 #include "tests/unit/jit/kernel/scan_forms.h"
 #include "tests/unit/jit/llvm/compiled_kernel.h"
 
@@ -44,6 +45,7 @@ TEST(Forms, ScansGoEitherWayWithOrWithoutThePoint) { expect_interpreted(scan_for
 TEST(Forms, SearchesAndSortsHaveOneOrder) { expect_interpreted(order_forms()); }
 TEST(Forms, GroupsEndWhereThePointsDoAndTheirSumsAreAddedInPairs) { expect_interpreted(group_forms()); }
 TEST(Forms, ContractionsPassSumsOnThroughBuffersOfTheirOwn) { expect_interpreted(contraction_forms()); }
+TEST(Forms, TilesOfRowsPassScoresOnFromProductToProduct) { expect_interpreted(row_tile_forms()); }
 TEST(Forms, PanelsHoldNarrowTypesInGroups) {
   expect_interpreted(panel_forms());
   for (const char *name : {"v3+avx_vnni", "v4+vnni", "v4+avx_vnni", "v4-avx512vl+vnni"}) {

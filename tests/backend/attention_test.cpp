@@ -1,0 +1,200 @@
+// Attention is one kernel, in tiles of rows, and gives the bits that its parts give as kernels of their own: across the
+// borders of tiles, panels and blocks, for keys that are hidden, and for what is not finite.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "runtime/graph/json.h"
+#include "runtime/ops/sample_shapes.h"
+#include "runtime/ops/samples.h"
+#include "tests/backend/backends.h"
+
+namespace kiln::testing {
+namespace {
+
+using ops::ints;
+using ops::shape_from;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Shapes {
+  int64_t batch, heads, groups, queries, keys, depth, width;
+};
+std::string name_of(const Shapes &s) {
+  return str_cat(s.batch, "x", s.heads, "/", s.groups, " ", s.queries, "x", s.keys, " ", s.depth, " ", s.width);
+}
+
+// Of one attention, with q, k and v of a type, drawn by a seed.
+Case attention(const Shapes &s, const AttrMap &attrs, DType type = DType::f32, bool known = true,
+               std::vector<TensorType> more = {}) {
+  Sample sample;
+  sample.name = name_of(s);
+  const auto dim = [&](const char *symbol, int64_t size) {
+    if (known) return Dim(size);
+    sample.sizes[symbol] = size;
+    return ops::sym(symbol);
+  };
+  const Dim batch = dim("b", s.batch), queries = dim("t", s.queries), keys = dim("s", s.keys);
+  sample.inputs = {make_type(type, {batch, s.heads, queries, s.depth}),
+                   make_type(type, {batch, s.groups, keys, s.depth}),
+                   make_type(type, {batch, s.groups, keys, s.width})};
+  sample.inputs.insert(sample.inputs.end(), more.begin(), more.end());
+  sample.attrs = attrs;
+  sample.low = -3;
+  sample.high = 3;
+  Result<Case> made = make_case(*find_op("attention"), sample, 5);
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  return std::move(*made);
+}
+
+size_t kernels_of(const Case &c, const char *cpu = "v3") {
+  Result<GraphPtr> graph = flat_and_decomposed(c.graph);
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  const Result<Lowered> lowered = lower(**graph);
+  EXPECT_TRUE(lowered.ok()) << lowered.status().message();
+  const Result<kernel::Fused> fused = kernel::fuse(lowered->program, *Target::by_name(cpu), {});
+  EXPECT_TRUE(fused.ok()) << fused.status().message();
+  return fused->launches.size();
+}
+
+// At every level, by one thread and by several.
+void expect_same_bits(const Case &c) {
+  for (const std::string &level : levels_here()) {
+    SCOPED_TRACE(str_cat(c.name, " ", level));
+    CompileOptions options;
+    options.cpu = level;
+    options.fuse = false;
+    const Result<std::vector<TensorData>> apart = run_compiled(c, options);
+    options.fuse = true;
+    const Result<std::vector<TensorData>> fused = run_compiled(c, options);
+    ASSERT_TRUE(apart.ok()) << apart.status().message();
+    ASSERT_TRUE(fused.ok()) << fused.status().message();
+    for (size_t r = 0; r < apart->size(); ++r) {
+      const RefTensor x = to_reference((*fused)[r]), y = to_reference((*apart)[r]);
+      ASSERT_EQ(x.f.size(), y.f.size());
+      for (size_t e = 0; e < x.f.size(); ++e)
+        ASSERT_TRUE(std::bit_cast<uint64_t>(x.f[e]) == std::bit_cast<uint64_t>(y.f[e]) ||
+                    (std::isnan(x.f[e]) && std::isnan(y.f[e])))
+            << "result " << r << " element " << e << ": " << x.f[e] << " and " << y.f[e];
+    }
+  }
+}
+
+const AttrMap causal = {{"causal", true}};
+
+// Tiles are of up to 96 rows, panels of 8 to 32 columns and 4 to 12 rows, blocks of 1,024 k, sums of 16 to 64 points.
+const std::vector<Shapes> shapes = {{1, 2, 2, 97, 97, 16, 16}, {2, 3, 3, 64, 64, 8, 24}, {1, 2, 1, 131, 67, 19, 33},
+                                    {1, 4, 2, 50, 203, 33, 7}, {1, 8, 8, 5, 1030, 8, 8}, {1, 1, 1, 200, 2100, 5, 9},
+                                    {1, 8, 2, 3, 40, 64, 64},  {1, 1, 1, 9, 1, 3, 1},    {1, 1, 1, 300, 130, 1100, 4},
+                                    {1, 2, 2, 40, 40, 3, 530}};
+
+const Shapes plain = {2, 4, 4, 70, 90, 16, 16}, grouped = {2, 4, 2, 70, 90, 16, 16};
+
+TEST(Attention, IsOneKernel) {
+  const std::vector<std::pair<const char *, AttrMap>> attributes = {
+      {"none", {}}, {"causal", causal}, {"softcap", {{"softcap", 0.75}, {"causal", true}}}};
+  for (const auto &[name, attrs] : attributes) {
+    for (const DType type : {DType::f32, DType::f64}) {
+      for (const bool known : {true, false}) {
+        EXPECT_EQ(kernels_of(attention(plain, attrs, type, known)), 1u) << name << kiln::name_of(type) << known;
+        EXPECT_EQ(kernels_of(attention(grouped, attrs, type, known)), 1u) << name << kiln::name_of(type) << known;
+      }
+    }
+  }
+  EXPECT_EQ(kernels_of(attention(plain, {{"logsumexp", true}, {"causal", true}})), 1u);
+  EXPECT_EQ(kernels_of(attention(plain, causal, DType::f32, true, {make_type(DType::boolean, {70, 90})})), 1u);
+  EXPECT_EQ(kernels_of(attention(plain, causal, DType::f32, false, {make_type(DType::f32, shape_from("4, t, s"))})),
+            1u);
+}
+
+TEST(Attention, HasASmallKernelMoreForWhatIsNotInStepWithItsRows) {
+  for (const DType type : {DType::f16, DType::bf16})  // the result, made small as it is put together of heads
+    EXPECT_EQ(kernels_of(attention(plain, causal, type)), 2u);
+  EXPECT_EQ(kernels_of(attention(plain, {{"window", ints({20, 3})}})), 2u) << "who sees whom, for all heads";
+  EXPECT_EQ(kernels_of(attention(grouped, {{"logsumexp", true}})), 2u) << "logarithms, put together of heads";
+}
+
+TEST(Attention, StaysApartWhereEachRowHasKeysOfItsOwnAndWhereRowsAreLong) {
+  EXPECT_EQ(kernels_of(attention({2, 4, 4, 1, 90, 16, 16}, causal)), 3u) << "one query";
+  EXPECT_EQ(kernels_of(attention({1, 1, 1, 64, 40000, 16, 16}, causal)), 3u);
+}
+
+TEST(Attention, HasTheBitsOfItsParts) {
+  for (const Shapes &s : shapes) expect_same_bits(attention(s, {}));
+}
+
+TEST(Attention, HasTheBitsOfItsPartsWhereKeysAreHidden) {
+  for (const Shapes &s : shapes) {
+    expect_same_bits(attention(s, {{"causal", true}, {"logsumexp", true}}));
+    expect_same_bits(attention(s, {{"window", ints({30, 5})}}));
+    expect_same_bits(attention(s, causal, DType::f32, false));
+  }
+}
+
+TEST(Attention, HasTheBitsOfItsPartsInEachType) {
+  for (const DType type : {DType::f64, DType::f16, DType::bf16})
+    for (const Shapes &s : {shapes[0], shapes[2], shapes[5]}) expect_same_bits(attention(s, causal, type));
+}
+
+TEST(Attention, HasTheBitsOfItsPartsUnderMasksThatHideWholeRows) {
+  const Shapes s = {1, 2, 2, 110, 150, 8, 8};
+  Case masked = attention(s, causal, DType::f32, true, {make_type(DType::boolean, {110, 150})});
+  RefTensor mask = to_reference(masked.arguments[3]);
+  for (size_t i = 0; i < mask.i.size(); ++i) mask.i[i] = i / 150 % 7 != 3 && i % 3 != 0;
+  masked.arguments[3] = from_reference(mask);
+  expect_same_bits(masked);
+}
+
+// What a hidden key weighs is 0 times its value: NaN where that is not finite, in each row.
+TEST(Attention, HidesNoNumberThatIsNotFinite) {
+  for (const Shapes &s : {Shapes{1, 2, 2, 200, 200, 8, 20}, Shapes{1, 1, 1, 60, 2100, 4, 33}}) {
+    for (const auto &[operand, value] : {std::pair{1, infinity}, {2, infinity}, {2, NAN}, {0, NAN}}) {
+      for (const double place : {0.02, 0.5, 0.99}) {
+        Case c = attention(s, {{"causal", true}, {"logsumexp", true}});
+        RefTensor t = to_reference(c.arguments[static_cast<size_t>(operand)]);
+        t.f[static_cast<size_t>(place * static_cast<double>(t.f.size()))] = value;
+        c.arguments[static_cast<size_t>(operand)] = from_reference(t);
+        expect_same_bits(c);
+      }
+    }
+  }
+}
+
+// 0 keeps the sign that the sum of all products has, those of hidden keys among them.
+TEST(Attention, HasTheSignOfItsPartsWhereAllIsZero) {
+  Case c = attention({1, 1, 1, 70, 70, 4, 8}, causal);
+  RefTensor v = to_reference(c.arguments[2]);
+  for (size_t i = 0; i < v.f.size(); ++i) v.f[i] = i % 8 < 4 ? -1e-44 : i < 300 ? -0.0 : 1.0;
+  c.arguments[2] = from_reference(v);
+  expect_same_bits(c);
+}
+
+// The same written out: a product, a softmax and a product.
+TEST(Attention, IsFoundInWhatIsWrittenByHand) {
+  const std::string nodes =
+      R"({"name":"scores","op":"matmul","inputs":["q","k"],"attrs":{"transpose_b":true}},
+         {"name":"scaled","op":"mul","inputs":["scores","scale"]},
+         {"name":"weights","op":"softmax","inputs":["scaled"],"attrs":{"dim":-1}},
+         {"name":"y","op":"matmul","inputs":["weights","v"]})";
+  const auto input = [](const char *name, const char *shape) {
+    return str_cat(R"({"name":")", name, R"(","type":{"dtype":"f32","shape":)", shape, "}}");
+  };
+  const Result<GraphPtr> graph =
+      read_json(str_cat(R"({"kiln":1,"inputs":[)", input("q", "[2,3,75,20]"), ",", input("k", "[2,3,83,20]"), ",",
+                        input("v", "[2,3,83,18]"), ",", input("scale", "[]"), R"(],"nodes":[)", nodes,
+                        R"(],"outputs":[{"name":"y","value":"y"}]})"),
+                builtin_ops());
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  Case c{.name = "by hand", .graph = *graph, .arguments = {}, .tolerances = {1e-5}, .sizes = {}};
+  std::mt19937_64 random(3);
+  const Sample sample{.low = -2, .high = 2};
+  for (const std::vector<int64_t> &shape :
+       {std::vector<int64_t>{2, 3, 75, 20}, {2, 3, 83, 20}, {2, 3, 83, 18}, std::vector<int64_t>{}})
+    c.arguments.push_back(random_tensor(DType::f32, shape, sample, random));
+  EXPECT_EQ(kernels_of(c), 1u);
+  expect_same_bits(c);
+}
+
+}  // namespace
+}  // namespace kiln::testing
