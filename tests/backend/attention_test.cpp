@@ -170,13 +170,13 @@ TEST(Attention, HasTheSignOfItsPartsWhereAllIsZero) {
   expect_same_bits(c);
 }
 
-// The same written out: a product, a softmax and a product.
-TEST(Attention, IsFoundInWhatIsWrittenByHand) {
-  const std::string nodes =
+// The same written out: a product, a softmax of what `masks` makes of "scaled", and a product.
+Case by_hand(const std::string &masks, const char *masked) {
+  const std::string nodes = str_cat(
       R"({"name":"scores","op":"matmul","inputs":["q","k"],"attrs":{"transpose_b":true}},
-         {"name":"scaled","op":"mul","inputs":["scores","scale"]},
-         {"name":"weights","op":"softmax","inputs":["scaled"],"attrs":{"dim":-1}},
-         {"name":"y","op":"matmul","inputs":["weights","v"]})";
+         {"name":"scaled","op":"mul","inputs":["scores","scale"]},)",
+      masks, R"({"name":"weights","op":"softmax","inputs":[")", masked, R"("],"attrs":{"dim":-1}},
+         {"name":"y","op":"matmul","inputs":["weights","v"]})");
   const auto input = [](const char *name, const char *shape) {
     return str_cat(R"({"name":")", name, R"(","type":{"dtype":"f32","shape":)", shape, "}}");
   };
@@ -185,15 +185,37 @@ TEST(Attention, IsFoundInWhatIsWrittenByHand) {
                         input("v", "[2,3,83,18]"), ",", input("scale", "[]"), R"(],"nodes":[)", nodes,
                         R"(],"outputs":[{"name":"y","value":"y"}]})"),
                 builtin_ops());
-  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
   Case c{.name = "by hand", .graph = *graph, .arguments = {}, .tolerances = {1e-5}, .sizes = {}};
   std::mt19937_64 random(3);
   const Sample sample{.low = -2, .high = 2};
   for (const std::vector<int64_t> &shape :
        {std::vector<int64_t>{2, 3, 75, 20}, {2, 3, 83, 20}, {2, 3, 83, 18}, std::vector<int64_t>{}})
     c.arguments.push_back(random_tensor(DType::f32, shape, sample, random));
+  return c;
+}
+
+TEST(Attention, IsFoundInWhatIsWrittenByHand) {
+  const Case c = by_hand("", "scaled");
   EXPECT_EQ(kernels_of(c), 1u);
   expect_same_bits(c);
+}
+
+// Query i sees keys up to i + `more`; of those that see none all is NaN.
+TEST(Attention, HasTheBitsOfItsPartsWhereKeysAreHiddenByHand) {
+  for (const int more : {-20, -1, 0, 8}) {
+    Case c = by_hand(str_cat(R"({"name":"key","op":"iota","attrs":{"shape":[75,83],"dim":1}},
+                   {"name":"query","op":"iota","attrs":{"shape":[75,83],"dim":0}},
+                   {"name":"more","op":"full","attrs":{"dtype":"i64","shape":[],"value":)",
+                             more, R"(}},
+                   {"name":"last","op":"add","inputs":["query","more"]},
+                   {"name":"visible","op":"le","inputs":["key","last"]},
+                   {"name":"hidden","op":"full","attrs":{"dtype":"f32","shape":[],"value":"-inf"}},
+                   {"name":"masked","op":"where","inputs":["visible","scaled","hidden"]},)"),
+                     "masked");
+    EXPECT_EQ(kernels_of(c), 1u) << more;
+    expect_same_bits(c);
+  }
 }
 
 }  // namespace
