@@ -182,7 +182,7 @@ class RunTest(Case):
         flags = ("--random", 1, "--size", "n=5", "--output")
         stats = self.stats(path, *flags, value + "=" + self.file("compiled.npy"))
         self.assertGreater(stats["materialised"], 0)
-        self.assertEqual(stats["launches"], stats["materialised"] + 1)
+        self.assertEqual(stats["launches"], stats["materialised"])  # the last copy is the output, under other dims
         self.kiln("run", path, *flags, value + "=" + self.file("oracle.npy"), "--backend", "reference")
         self.assertEqual(read_npy(self.file("compiled.npy")), read_npy(self.file("oracle.npy")))
 
