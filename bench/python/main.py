@@ -74,7 +74,8 @@ def page(told: dict[str, Any], rows: list[Row]) -> str:
              f"{told['machine']['load']} before the run; Python {told['machine']['python']}, "
              + ", ".join(f"{name} {version}" for name, version in told["versions"].items()) + ".",
              "Medians of ratios or differences of rounds in which all took turns, with their quartiles; below 1 Kiln "
-             "is quicker, but for compiles. Errors are against float64, as parts of the largest element.", "",
+             "is quicker, but for compiles and kernels. Errors are against float64, as parts of the largest element.",
+             "",
              "| figure | value | quartiles | target | | times | largest error |", "|---|---|---|---|---|---|---|"]
     for row in rows:
         target = "" if row.target is None else f"{'≥' if row.higher_is_better else '≤'} {row.target:.3g}"
