@@ -171,27 +171,26 @@ TEST(Attention, HasTheSignOfItsPartsWhereAllIsZero) {
 }
 
 // The same written out: a product, a softmax of what `masks` makes of "scaled", and a product.
-Case by_hand(const std::string &masks, const char *masked) {
+Case by_hand(const std::string &masks, const char *masked, int64_t queries = 75, int64_t keys = 83) {
   const std::string nodes = str_cat(
       R"({"name":"scores","op":"matmul","inputs":["q","k"],"attrs":{"transpose_b":true}},
          {"name":"scaled","op":"mul","inputs":["scores","scale"]},)",
       masks, R"({"name":"weights","op":"softmax","inputs":[")", masked, R"("],"attrs":{"dim":-1}},
          {"name":"y","op":"matmul","inputs":["weights","v"]})");
-  const auto input = [](const char *name, const char *shape) {
-    return str_cat(R"({"name":")", name, R"(","type":{"dtype":"f32","shape":)", shape, "}}");
-  };
-  const Result<GraphPtr> graph =
-      read_json(str_cat(R"({"kiln":1,"inputs":[)", input("q", "[2,3,75,20]"), ",", input("k", "[2,3,83,20]"), ",",
-                        input("v", "[2,3,83,18]"), ",", input("scale", "[]"), R"(],"nodes":[)", nodes,
-                        R"(],"outputs":[{"name":"y","value":"y"}]})"),
-                builtin_ops());
+  const std::vector<std::pair<const char *, std::vector<int64_t>>> inputs = {
+      {"q", {2, 3, queries, 20}}, {"k", {2, 3, keys, 20}}, {"v", {2, 3, keys, 18}}, {"scale", {}}};
+  const std::string types = join(inputs, ",", [](const auto &input) {
+    const std::string dims = join(input.second, ",", [](int64_t dim) { return std::to_string(dim); });
+    return str_cat(R"({"name":")", input.first, R"(","type":{"dtype":"f32","shape":[)", dims, "]}}");
+  });
+  const Result<GraphPtr> graph = read_json(
+      str_cat(R"({"kiln":1,"inputs":[)", types, R"(],"nodes":[)", nodes, R"(],"outputs":[{"name":"y","value":"y"}]})"),
+      builtin_ops());
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   Case c{.name = "by hand", .graph = *graph, .arguments = {}, .tolerances = {1e-5}, .sizes = {}};
   std::mt19937_64 random(3);
   const Sample sample{.low = -2, .high = 2};
-  for (const std::vector<int64_t> &shape :
-       {std::vector<int64_t>{2, 3, 75, 20}, {2, 3, 83, 20}, {2, 3, 83, 18}, std::vector<int64_t>{}})
-    c.arguments.push_back(random_tensor(DType::f32, shape, sample, random));
+  for (const auto &[name, shape] : inputs) c.arguments.push_back(random_tensor(DType::f32, shape, sample, random));
   return c;
 }
 
@@ -202,20 +201,31 @@ TEST(Attention, IsFoundInWhatIsWrittenByHand) {
 }
 
 // Query i sees keys up to i + `more`; of those that see none all is NaN.
+Case causal_by_hand(int64_t queries, int64_t keys, int64_t more) {
+  const std::string shape = str_cat(R"({"shape":[)", queries, ",", keys, R"(],"dim":)");
+  return by_hand(str_cat(R"({"name":"key","op":"iota","attrs":)", shape, R"(1}},
+                            {"name":"query","op":"iota","attrs":)",
+                         shape, R"(0}},
+                            {"name":"more","op":"full","attrs":{"dtype":"i64","shape":[],"value":)",
+                         more, R"(}},
+                            {"name":"last","op":"add","inputs":["query","more"]},
+                            {"name":"visible","op":"le","inputs":["key","last"]},
+                            {"name":"hidden","op":"full","attrs":{"dtype":"f32","shape":[],"value":"-inf"}},
+                            {"name":"masked","op":"where","inputs":["visible","scaled","hidden"]},)"),
+                 "masked", queries, keys);
+}
+
 TEST(Attention, HasTheBitsOfItsPartsWhereKeysAreHiddenByHand) {
-  for (const int more : {-20, -1, 0, 8}) {
-    Case c = by_hand(str_cat(R"({"name":"key","op":"iota","attrs":{"shape":[75,83],"dim":1}},
-                   {"name":"query","op":"iota","attrs":{"shape":[75,83],"dim":0}},
-                   {"name":"more","op":"full","attrs":{"dtype":"i64","shape":[],"value":)",
-                             more, R"(}},
-                   {"name":"last","op":"add","inputs":["query","more"]},
-                   {"name":"visible","op":"le","inputs":["key","last"]},
-                   {"name":"hidden","op":"full","attrs":{"dtype":"f32","shape":[],"value":"-inf"}},
-                   {"name":"masked","op":"where","inputs":["visible","scaled","hidden"]},)"),
-                     "masked");
+  for (const int64_t more : {-20, -1, 0, 8}) {
+    const Case c = causal_by_hand(75, 83, more);
     EXPECT_EQ(kernels_of(c), 1u) << more;
     expect_same_bits(c);
   }
+}
+
+// Sums are cut at each 4,096 keys: where tiles see one, two, three of five pieces.
+TEST(Attention, HasTheBitsOfItsPartsWherePiecesOfSumsAreHidden) {
+  for (const int64_t more : {50, 4080, 8300}) expect_same_bits(causal_by_hand(90, 17000, more));
 }
 
 }  // namespace
