@@ -6,6 +6,7 @@ import kiln
 import kiln.array_api as xp
 import numpy as np
 import pytest
+from counted import count_calls
 
 pytestmark = pytest.mark.fast
 
@@ -250,9 +251,7 @@ def test_the_graph_of_a_function_can_be_seen():
     assert [node.op for node in graph.nodes if node.op] == ["tanh", "add"]
 
 
-def test_tracing_a_thousand_nodes_takes_at_most_ten_milliseconds():
-    import time
-
+def test_tracing_takes_a_dozen_calls_a_node():
     @kiln.jit
     def f(x):
         for _ in range(500):
@@ -260,12 +259,10 @@ def test_tracing_a_thousand_nodes_takes_at_most_ten_milliseconds():
         return x
 
     x = f32(4)
-    times = []
-    for _ in range(5):
-        begin = time.thread_time()  # what others do with the machine is not ours
-        graph = f.graph(x)
-        times.append(time.thread_time() - begin)
-    assert len(graph.nodes) >= 1000 and min(times) < 0.010
+    f.graph(x)
+    graphs = []
+    calls = count_calls(lambda: graphs.append(f.graph(x)))  # how long it takes is measured: trace_1000 of bench/python
+    assert len(graphs[0].nodes) >= 1000 and calls <= 12 * len(graphs[0].nodes)
 
 
 def test_every_op_is_there_while_a_function_is_traced():
