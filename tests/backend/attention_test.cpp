@@ -225,7 +225,7 @@ TEST(Attention, HasTheBitsOfItsPartsWhereKeysAreHiddenByHand) {
 
 // Sums are cut at each 4,096 keys: where tiles see one, two, three of five pieces.
 TEST(Attention, HasTheBitsOfItsPartsWherePiecesOfSumsAreHidden) {
-  for (const int64_t more : {50, 4080, 8300}) expect_same_bits(causal_by_hand(90, 17000, more));
+  for (const int64_t more : {50, 4080, 8300}) expect_same_bits(causal_by_hand(30, 17000, more));
 }
 
 }  // namespace
