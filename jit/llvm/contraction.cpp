@@ -132,8 +132,7 @@ class ContractionEmitter {
     const PanelSource a{a_body_,      axes_.m, axes_.k, contract_.a_type(),
                         schedule_.mr, a_group, step,    products_.above_by_128()};
     const PanelSource b{b_body_, axes_.n, axes_.k, contract_.b_type(), schedule_.nr, contract_.group, step};
-    emit_loop(state_, m_, schedule_.mr,
-              [&](llvm::Value *i) { emit_panel(state_, a, point_, {i, m_.end}, k, a_panel_of(i)); });
+    pack_rows(a, k);
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
       columns_begin_ = j;
       llvm::Value *columns = b_panel_;
@@ -151,6 +150,21 @@ class ContractionEmitter {
       if (one_block_) return emit_epilogue(columns_at(j));
       emit_if(state_, b_.CreateICmpSGE(block.end, k_.end), [&] { emit_epilogue(columns_at(j)); });
     });
+  }
+
+  // All panels of a. Where memory runs along the rows, its lines have parts of several panels: some steps of k of all
+  // of them are packed before the next, so that lines are read once.
+  void pack_rows(const PanelSource &a, const Range &k) {
+    constexpr int64_t steps = 8;
+    const auto pack = [&](const Range &piece) {
+      llvm::Value *before = b_.CreateNSWMul(b_.CreateNSWSub(piece.begin, k.begin), integer(schedule_.mr));
+      emit_loop(state_, m_, schedule_.mr, [&](llvm::Value *i) {
+        emit_panel(state_, a, point_, {i, m_.end}, piece, b_.CreateGEP(a_element_, a_panel_of(i), before));
+      });
+    };
+    const bool is_plain = a_body_.values.size() == 1 && k_step_ == 1 && a_group_ == 1;
+    if (!is_plain || walks(a_body_, axes_.k)) return pack(k);
+    emit_loop(state_, k, steps, [&](llvm::Value *begin) { pack(piece_at(begin, k, steps)); });
   }
 
   bool hides_k() const { return state_.shown && state_.shown == k_shown_.end; }

@@ -186,20 +186,27 @@ class PanelEmitter {
 
   // ---- along rows
   // In pieces of `width` rows, or in one narrower piece. A panel that all exists goes line by line, so that memory is
-  // read in its order; otherwise piece by piece, under a mask where not all lanes are rows that exist.
+  // read in its order, in as few pieces as there are; otherwise piece by piece, under a mask where not all lanes are
+  // rows that exist.
   void along_rows() {
     const unsigned width = source_.rows < lanes_ ? std::bit_ceil(source_.rows) : std::gcd(source_.rows, lanes_);
-    const LanePlan plan{source_.axis, width, true, false, 1};
+    const auto plan_of = [&](unsigned lanes) { return LanePlan{source_.axis, lanes, true, false, 1}; };
+    const LanePlan plan = plan_of(width);
     llvm::Value *left = b_.CreateNSWSub(along_.end, along_.begin);
-    if (source_.rows < width) return copy_pieces({at_masked(state_, plan, point_, along_.begin, along_.end)});
+    const auto in_one = [&] { copy_pieces({at_masked(state_, plan, point_, along_.begin, along_.end)}); };
+    // Stores under a mask are slower than two without, but not to find the rows of a flattened axis twice.
+    if (source_.rows < width && (std::popcount(source_.rows) > 2 || row_length() != 0)) return in_one();
 
     const auto all_rows = [&] {
       std::vector<Point> pieces;
-      for (unsigned row = 0; row < source_.rows; row += width)
-        pieces.push_back(at_lanes(plan, point_, b_.CreateNSWAdd(along_.begin, integer(row))));
+      for (unsigned row = 0; row < source_.rows; row += pieces.back().width) {
+        const unsigned lanes = std::min(lanes_, std::bit_floor(source_.rows - row));
+        pieces.push_back(at_lanes(plan_of(lanes), point_, b_.CreateNSWAdd(along_.begin, integer(row))));
+      }
       copy_pieces(pieces);
     };
     const auto some_rows = [&] {
+      if (source_.rows < width) return in_one();
       clear(width);
       emit_loop(state_, {along_.begin, along_.end}, width, [&](llvm::Value *i) {
         copy_pieces({width == 1 ? at_scalar(plan, point_, i) : at_masked(state_, plan, point_, i, along_.end)});

@@ -84,5 +84,47 @@ TEST_P(Strides, OfParametersMayBeAny) {
   EXPECT_EQ(got->front(), *expected);
 }
 
+// How operands are packed depends on what memory runs along: rows of panels that there are in part, sizes about the
+// steps of k that are packed at a time.
+TEST(Products, AreTheSameBitsWhateverMemoryRunsAlong) {
+  const auto graph_of = [](DType type, const char *of_x, const char *of_w) {
+    const auto input = [&](const char *name, const char *shape, const char *strides) {
+      return str_cat(R"({"name":")", name, R"(","type":{"dtype":")", name_of(type), R"(","shape":)", shape, strides,
+                     "}}");
+    };
+    return test::graph_of(str_cat(R"({"kiln":1,"inputs":[)", input("x", R"(["m","k"])", of_x), ",",
+                                  input("w", R"(["k","n"])", of_w),
+                                  R"(],"nodes":[{"name":"y","op":"matmul","inputs":["x","w"]}],
+                                  "outputs":[{"name":"y","value":"y"}]})"));
+  };
+  constexpr int64_t shapes[][3] = {{1, 40, 70}, {5, 15, 16},   {6, 16, 17},   {7, 17, 15},
+                                   {13, 1, 33}, {300, 33, 40}, {97, 1050, 65}};
+  std::mt19937_64 random(9);
+  std::vector<GraphCall> calls;
+  const auto draw = [&](DType type) {
+    calls.clear();
+    for (const auto &[m, k, n] : shapes)
+      calls.push_back({{{"m", m}, {"k", k}, {"n", n}},
+                       {random_tensor(type, {m, k}, {}, random), random_tensor(type, {k, n}, {}, random)}});
+  };
+  for (const DType type : {DType::f32, DType::f64, DType::bf16, DType::i32}) {
+    draw(type);
+    for (const std::string &level : levels_here()) {
+      SCOPED_TRACE(str_cat(name_of(type), " ", level));
+      CompileOptions options;
+      options.cpu = level;
+      std::vector<Results> first;
+      for (const char *of_x : {"", R"(,"strides":[1,"m"])"}) {
+        for (const char *of_w : {"", R"(,"strides":[1,"k"])"}) {
+          Result<std::vector<Results>> got = run_guarded(graph_of(type, of_x, of_w), calls, options, all_settings());
+          ASSERT_TRUE(got.ok()) << got.status().message();
+          if (first.empty()) first = *got;
+          EXPECT_EQ(*got, first) << of_x << of_w;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kiln::testing
