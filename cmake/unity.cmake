@@ -1,11 +1,11 @@
-# kiln_unity(TARGET [SIZE]): compiles TARGET's C++ sources up to SIZE (6) at a time: what they include is read once. Each unit
+# kiln_unity(TARGET [SIZE]): compiles TARGET's C++ sources up to SIZE (10) at a time: what they include is read once. Each unit
 # is of one folder, in which local names therefore differ. A source with flags of its own is compiled alone.
 option(KILN_UNITY "compile several sources of a folder at a time: a build takes half as long, that of one file longer" ON)
 function(kiln_unity target)
   if(NOT KILN_UNITY)
     return()
   endif()
-  set(size 6)
+  set(size 10)
   if(ARGN)
     set(size ${ARGN})
   endif()

@@ -20,7 +20,7 @@ constexpr char test_name[] = "RandomGraphs";
 // KILN_TEST_RANDOM_GRAPHS: how many graphs all shards draw together.
 uint64_t graph_count() {
   const char *text = std::getenv("KILN_TEST_RANDOM_GRAPHS");
-  return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 20'000 : 3'000;
+  return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 20'000 : 2'000;
 }
 
 // One way to compile a graph and to call it.
