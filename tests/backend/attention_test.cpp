@@ -48,7 +48,7 @@ Case attention(const Shapes &s, const AttrMap &attrs, DType type = DType::f32, b
   return std::move(*made);
 }
 
-size_t kernels_of(const Case &c, const char *cpu = "v3") {
+size_t kernel_count(const Case &c, const char *cpu = "v3") {
   Result<GraphPtr> graph = flat_and_decomposed(c.graph);
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   const Result<Lowered> lowered = lower(**graph);
@@ -97,27 +97,27 @@ TEST(Attention, IsOneKernel) {
   for (const auto &[name, attrs] : attributes) {
     for (const DType type : {DType::f32, DType::f64}) {
       for (const bool known : {true, false}) {
-        EXPECT_EQ(kernels_of(attention(plain, attrs, type, known)), 1u) << name << kiln::name_of(type) << known;
-        EXPECT_EQ(kernels_of(attention(grouped, attrs, type, known)), 1u) << name << kiln::name_of(type) << known;
+        EXPECT_EQ(kernel_count(attention(plain, attrs, type, known)), 1u) << name << kiln::name_of(type) << known;
+        EXPECT_EQ(kernel_count(attention(grouped, attrs, type, known)), 1u) << name << kiln::name_of(type) << known;
       }
     }
   }
-  EXPECT_EQ(kernels_of(attention(plain, {{"logsumexp", true}, {"causal", true}})), 1u);
-  EXPECT_EQ(kernels_of(attention(plain, causal, DType::f32, true, {make_type(DType::boolean, {70, 90})})), 1u);
-  EXPECT_EQ(kernels_of(attention(plain, causal, DType::f32, false, {make_type(DType::f32, shape_from("4, t, s"))})),
+  EXPECT_EQ(kernel_count(attention(plain, {{"logsumexp", true}, {"causal", true}})), 1u);
+  EXPECT_EQ(kernel_count(attention(plain, causal, DType::f32, true, {make_type(DType::boolean, {70, 90})})), 1u);
+  EXPECT_EQ(kernel_count(attention(plain, causal, DType::f32, false, {make_type(DType::f32, shape_from("4, t, s"))})),
             1u);
 }
 
 TEST(Attention, HasASmallKernelMoreForWhatIsNotInStepWithItsRows) {
   for (const DType type : {DType::f16, DType::bf16})  // the result, made small as it is put together of heads
-    EXPECT_EQ(kernels_of(attention(plain, causal, type)), 2u);
-  EXPECT_EQ(kernels_of(attention(plain, {{"window", ints({20, 3})}})), 2u) << "who sees whom, for all heads";
-  EXPECT_EQ(kernels_of(attention(grouped, {{"logsumexp", true}})), 2u) << "logarithms, put together of heads";
+    EXPECT_EQ(kernel_count(attention(plain, causal, type)), 2u);
+  EXPECT_EQ(kernel_count(attention(plain, {{"window", ints({20, 3})}})), 2u) << "who sees whom, for all heads";
+  EXPECT_EQ(kernel_count(attention(grouped, {{"logsumexp", true}})), 2u) << "logarithms, put together of heads";
 }
 
 TEST(Attention, StaysApartWhereEachRowHasKeysOfItsOwnAndWhereRowsAreLong) {
-  EXPECT_EQ(kernels_of(attention({2, 4, 4, 1, 90, 16, 16}, causal)), 3u) << "one query";
-  EXPECT_EQ(kernels_of(attention({1, 1, 1, 64, 40000, 16, 16}, causal)), 3u);
+  EXPECT_EQ(kernel_count(attention({2, 4, 4, 1, 90, 16, 16}, causal)), 3u) << "one query";
+  EXPECT_EQ(kernel_count(attention({1, 1, 1, 64, 40000, 16, 16}, causal)), 3u);
 }
 
 TEST(Attention, HasTheBitsOfItsParts) {
@@ -196,7 +196,7 @@ Case by_hand(const std::string &masks, const char *masked, int64_t queries = 75,
 
 TEST(Attention, IsFoundInWhatIsWrittenByHand) {
   const Case c = by_hand("", "scaled");
-  EXPECT_EQ(kernels_of(c), 1u);
+  EXPECT_EQ(kernel_count(c), 1u);
   expect_same_bits(c);
 }
 
@@ -218,7 +218,7 @@ Case causal_by_hand(int64_t queries, int64_t keys, int64_t more) {
 TEST(Attention, HasTheBitsOfItsPartsWhereKeysAreHiddenByHand) {
   for (const int64_t more : {-20, -1, 0, 8}) {
     const Case c = causal_by_hand(75, 83, more);
-    EXPECT_EQ(kernels_of(c), 1u) << more;
+    EXPECT_EQ(kernel_count(c), 1u) << more;
     expect_same_bits(c);
   }
 }

@@ -32,7 +32,7 @@ struct Compiled {
 inline std::vector<Compiled> compile_all(const std::vector<Bytes> &kernels, const std::string &target,
                                          uint32_t threads = 1, uint32_t want = 0,
                                          const kiln_codegen_table *table = kiln_codegen_entry()) {
-  const test::CodegenRequest request(kernels, target, threads, want);
+  const kiln::test::CodegenRequest request(kernels, target, threads, want);
   std::vector<Compiled> results;
   table->compile(
       &request.c,
