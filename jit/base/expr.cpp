@@ -259,12 +259,21 @@ Expr Expr::substitute(const std::function<std::optional<Expr>(const Expr &leaf)>
 }
 
 int64_t Expr::evaluate(const std::function<int64_t(const std::string &symbol)> &lookup) const {
-  auto operand = [&](size_t i) { return node_->operands[i].evaluate(lookup); };
+  return evaluate_leaves([&](const Expr &leaf) {
+    assert(leaf.kind() == Kind::symbol && "an axis or a value has no number here");
+    return leaf.kind() == Kind::symbol ? lookup(leaf.symbol_name()) : 0;
+  });
+}
+
+int64_t Expr::evaluate_leaves(const std::function<int64_t(const Expr &leaf)> &lookup) const {
+  const auto operand = [&](size_t i) { return node_->operands[i].evaluate_leaves(lookup); };
   switch (kind()) {
     case Kind::integer:
       return integer_;
     case Kind::symbol:
-      return lookup(node_->name);
+    case Kind::axis:
+    case Kind::value:
+      return lookup(*this);
     case Kind::sum:
     case Kind::product: {
       int64_t result = operand(0);
@@ -280,11 +289,7 @@ int64_t Expr::evaluate(const std::function<int64_t(const std::string &symbol)> &
       return std::min(operand(0), operand(1));
     case Kind::max:
       return std::max(operand(0), operand(1));
-    case Kind::axis:
-    case Kind::value:
-      break;
   }
-  assert(!"evaluate: an axis or a value has no number here");
   return 0;
 }
 

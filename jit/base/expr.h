@@ -84,6 +84,8 @@ class Expr {
   Expr substitute(const std::function<std::optional<Expr>(const Expr &leaf)> &map) const;
   // The value with symbols from `lookup` (which must know them all; no axes or values inside). Saturates.
   int64_t evaluate(const std::function<int64_t(const std::string &symbol)> &lookup) const;
+  // The same with what each leaf (symbol, axis, value) is.
+  int64_t evaluate_leaves(const std::function<int64_t(const Expr &leaf)> &lookup) const;
   // Bounds from axis extents and "symbols are >= 0"; nullopt = unbounded.
   std::optional<int64_t> lower_bound() const;
   std::optional<int64_t> upper_bound() const;

@@ -33,18 +33,19 @@ int unit_strides(const Stage &stage, uint32_t axis, const Kernel &kernel) {
   return count;
 }
 
-// Whether to pack b is to copy, in order.
-bool is_plain(const Contract &contract) { return contract.panel != 0 || contract.b.values.size() == 1; }
+// Whether b is packed already, or packing it is to copy.
+bool copies_b(const Contract &contract) { return contract.panel != 0 || contract.b.values.size() == 1; }
 
 // What a task of a contraction works on at a time: `rows` of A by kc, which stay in L2, and the columns for which A
-// stays packed.
+// stays packed. To have more tasks columns are halved before rows, as long as row_worth * columns >= rows.
 struct Blocks {
-  int64_t rows, kc, columns;
+  int64_t rows, kc, columns, row_worth = 1;
 };
 Blocks choose_blocks(const Contract &contract, int64_t mr, const Target &target) {
-  // Each task packs b anew: for more rows (130 to 143 GFLOP/s at 1024^3). A panel of A is read in order, so it may come
-  // from L3: with AVX2 products of 2048^3 take 0.7 of the time that they take by 24 * mr rows.
-  if (contract.panel == 0) return {(is_plain(contract) && target.vector_bytes() == 32 ? 96 : 24) * mr, sum_depth, 512};
+  // Each task packs b anew: for more rows (130 to 143 GFLOP/s at 1024^3). With AVX2 for so many that they come from L3,
+  // in their order (a product of 2048^3 takes 0.7 of the time). To be measured where vectors are longer.
+  if (contract.panel == 0 && copies_b(contract) && target.vector_bytes() == 32) return {96 * mr, sum_depth, 512, 2};
+  if (contract.panel == 0) return {24 * mr, sum_depth, 512};
   // Processors with AVX-512 have an L2 of 1 MiB and more. Sums that are complete after one block are never read again,
   // and A is packed once (0.68 to 0.74 of the peak at 1024^3).
   if (target.vector_bytes() == 64) return {6 * mr, sum_depth, 1024};
@@ -59,7 +60,7 @@ constexpr int64_t unknown_rows = 256, unknown_columns = 512;
 // would pack b once more: that of a convolution is no plain copy.
 Blocks divided(Blocks blocks, const Contract &contract, const Expr &m, const Expr &n, const Expr &depth,
                const Expr &batch) {
-  const bool copies = is_plain(contract);
+  const bool copies = copies_b(contract);
   const int64_t fewest_rows = copies ? 48 : 128, fewest_columns = copies ? 128 : 96;
   const auto extent = [](const Expr &e, int64_t otherwise) {
     return std::min(constant_or(e, otherwise), int64_t{1} << 20);
@@ -69,7 +70,7 @@ Blocks divided(Blocks blocks, const Contract &contract, const Expr &m, const Exp
   const auto count = [](int64_t extent, int64_t tile) { return (extent + tile - 1) / std::max<int64_t>(tile, 1); };
   for (;;) {
     const int64_t r = std::min(rows, blocks.rows), c = std::min(columns, blocks.columns);
-    const bool cuts_columns = c >= 2 * fewest_columns && (!copies || 2 * c >= r || r < 2 * fewest_rows);
+    const bool cuts_columns = c >= 2 * fewest_columns && (!copies || blocks.row_worth * c >= r || r < 2 * fewest_rows);
     if (!cuts_columns && r < 2 * fewest_rows) return blocks;
     if (count(rows, r) * count(columns, c) * others >= enough_tasks || r * c * k < 2 * enough_products) return blocks;
     (cuts_columns ? blocks.columns : blocks.rows) = (cuts_columns ? c : r) / 2;

@@ -162,8 +162,8 @@ class ContractionEmitter {
         emit_panel(state_, a, point_, {i, m_.end}, piece, b_.CreateGEP(a_element_, a_panel_of(i), before));
       });
     };
-    const bool is_plain = a_body_.values.size() == 1 && k_step_ == 1 && a_group_ == 1;
-    if (!is_plain || walks(a_body_, axes_.k)) return pack(k);
+    const bool is_copied = a_body_.values.size() == 1 && k_step_ == 1 && a_group_ == 1;
+    if (!is_copied || walks(a_body_, axes_.k)) return pack(k);
     emit_loop(state_, k, steps, [&](llvm::Value *begin) { pack(piece_at(begin, k, steps)); });
   }
 

@@ -194,8 +194,10 @@ class PanelEmitter {
     const LanePlan plan = plan_of(width);
     llvm::Value *left = b_.CreateNSWSub(along_.end, along_.begin);
     const auto in_one = [&] { copy_pieces({at_masked(state_, plan, point_, along_.begin, along_.end)}); };
-    // Stores under a mask are slower than two without, but not to find the rows of a flattened axis twice.
-    if (source_.rows < width && (std::popcount(source_.rows) > 2 || row_length() != 0)) return in_one();
+    // Vectors as masks are slow to store under: slower than two pieces, but not than to find the rows of a flattened
+    // axis for two.
+    const bool in_two = state_.features.masks == Features::Masks::vectors && std::popcount(source_.rows) == 2;
+    if (source_.rows < width && (!in_two || row_length() != 0)) return in_one();
 
     const auto all_rows = [&] {
       std::vector<Point> pieces;

@@ -100,15 +100,11 @@ TEST(Products, AreTheSameBitsWhateverMemoryRunsAlong) {
   constexpr int64_t shapes[][3] = {{1, 40, 70}, {5, 15, 16},   {6, 16, 17},   {7, 17, 15},
                                    {13, 1, 33}, {300, 33, 40}, {97, 1050, 65}};
   std::mt19937_64 random(9);
-  std::vector<GraphCall> calls;
-  const auto draw = [&](DType type) {
-    calls.clear();
+  for (const DType type : {DType::f32, DType::f64, DType::bf16, DType::i32}) {
+    std::vector<GraphCall> calls;
     for (const auto &[m, k, n] : shapes)
       calls.push_back({{{"m", m}, {"k", k}, {"n", n}},
                        {random_tensor(type, {m, k}, {}, random), random_tensor(type, {k, n}, {}, random)}});
-  };
-  for (const DType type : {DType::f32, DType::f64, DType::bf16, DType::i32}) {
-    draw(type);
     for (const std::string &level : levels_here()) {
       SCOPED_TRACE(str_cat(name_of(type), " ", level));
       CompileOptions options;

@@ -257,6 +257,14 @@ TEST(Expr, EvaluatesAndSaturates) {
   EXPECT_EQ(Expr(INT64_MAX) * Expr(4), Expr(INT64_MAX));
 }
 
+TEST(Expr, EvaluatesLeavesOfEachKind) {
+  const Expr e = mod(Expr::axis(3, 100) * 7 + Expr::value(2), sym("n"));
+  const auto leaf = [](const Expr &at) -> int64_t {
+    return at.kind() == Expr::Kind::axis ? 10 * at.id() : at.kind() == Expr::Kind::value ? at.id() : 50;
+  };
+  EXPECT_EQ(e.evaluate_leaves(leaf), (7 * 30 + 2) % 50);
+}
+
 TEST(Expr, BoundsComeFromExtents) {
   Expr i = Expr::axis(0, 8), n = sym("n");
   EXPECT_EQ((3 * i - 1).lower_bound(), -1);

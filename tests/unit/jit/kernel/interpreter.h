@@ -11,7 +11,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "jit/base/expr_node.h"
 #include "jit/base/small_float.h"
 #include "jit/base/special_functions.h"
 #include "jit/kernel/fuse.h"
@@ -72,35 +71,13 @@ class Interpreter {
     }
   }
 
-  // By walking it, since tests evaluate by the million: to substitute numbers makes an expression of each.
   int64_t eval(const Expr &e, const std::vector<int64_t> &point, const Values *values) const {
-    const auto operand = [&](size_t i) { return eval(e.operands()[i], point, values); };
-    switch (e.kind()) {
-      case Expr::Kind::integer:
-        return e.integer();
-      case Expr::Kind::symbol:
-        return sizes_.at(e.symbol_name());
-      case Expr::Kind::axis:
-        return point.at(e.id());
-      case Expr::Kind::value:
-        return values->at(e.id()).i;
-      case Expr::Kind::sum:
-      case Expr::Kind::product: {
-        int64_t result = operand(0);
-        for (size_t i = 1; i < e.operands().size(); ++i)
-          result = e.kind() == Expr::Kind::sum ? expr::add(result, operand(i)) : expr::multiply(result, operand(i));
-        return result;
-      }
-      case Expr::Kind::floor_div:
-        return expr::floor_divide(operand(0), operand(1));
-      case Expr::Kind::mod:
-        return expr::floor_modulo(operand(0), operand(1));
-      case Expr::Kind::min:
-        return std::min(operand(0), operand(1));
-      case Expr::Kind::max:
-        return std::max(operand(0), operand(1));
-    }
-    throw std::logic_error("an expression of no kind");
+    const auto leaf = [&](const Expr &at) {
+      if (at.kind() == Expr::Kind::axis) return point.at(at.id());
+      if (at.kind() == Expr::Kind::value) return values->at(at.id()).i;
+      return sizes_.at(at.symbol_name());
+    };
+    return e.evaluate_leaves(std::cref(leaf));
   }
 
   static bool compares(Core op) { return core_info(op).group == CoreGroup::compare; }

@@ -7,8 +7,8 @@
 namespace kiln::kernel::testing {
 namespace {
 
-Kernel last_kernel(const ProgramBuilder &b) {
-  Result<Fused> result = fuse(b.program, *Target::by_name("v4"), {});
+Kernel last_kernel(const ProgramBuilder &b, const char *level = "v4") {
+  Result<Fused> result = fuse(b.program, *Target::by_name(level), {});
   EXPECT_TRUE(result.ok()) << result.status().message();
   return *result->launches.back().kernel;
 }
@@ -28,10 +28,10 @@ TEST(Schedule, LetsATransposeGoInSquareBlocks) {
   EXPECT_TRUE(crossed_loads(narrow).empty()) << print(narrow);
 }
 
-Kernel product(int64_t rows, int64_t depth, int64_t columns, bool is_packed) {
+Kernel product(int64_t rows, int64_t depth, int64_t columns, bool is_packed, const char *level = "v4") {
   ProgramBuilder b;
   b.output(b.linear(b.input({rows, depth}), b.input({columns, depth}, is_packed)));
-  return last_kernel(b);
+  return last_kernel(b, level);
 }
 
 TEST(Schedule, DividesAProductAmongThreadsWhereThatIsWorthTheirStart) {
@@ -40,6 +40,16 @@ TEST(Schedule, DividesAProductAmongThreadsWhereThatIsWorthTheirStart) {
     EXPECT_EQ(task_count(product(16, 32, 64, is_packed)), Expr(1)) << is_packed;
   }
   EXPECT_EQ(task_count(product(256, 256, 256, false)), Expr(8));
+}
+
+// Each task packs its columns of the second input.
+TEST(Schedule, LetsTasksOfAProductOfInputsHaveManyRowsWithAvx2) {
+  const auto tiles = [](int64_t size, bool is_packed) {
+    return product(size, size, size, is_packed, "v3").schedule.tiles;
+  };
+  EXPECT_EQ(tiles(2048, false), (std::vector<uint32_t>{516, 512}));
+  EXPECT_EQ(tiles(1024, false), (std::vector<uint32_t>{516, 256}));
+  EXPECT_EQ(tiles(1024, true), (std::vector<uint32_t>{48, 512}));
 }
 
 }  // namespace
