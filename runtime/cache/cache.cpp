@@ -58,6 +58,11 @@ Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &com
                    std::string_view target, Questions *questions) {
   if (dir().empty()) return {Outcome::miss, "no cache folder", nullptr};
   const Wanted wanted{graph_key, components, build_id, target};
+  if (const auto known = questions ? known_questions_.find(graph_key) : nullptr) {
+    std::optional<Lookup> found = find_answered(wanted, known->questions(), *questions);
+    if (found && found->outcome == Outcome::hit) known->touch();
+    if (found) return *std::move(found);
+  }
   const std::string path = folder_of(graph_key) + record_name({});
   RecordFile file = open_record(path);
   if (file.state != RecordFile::State::none) return read_record(path, std::move(file), wanted);
@@ -66,11 +71,6 @@ Lookup Cache::find(const Digest &graph_key, const std::vector<KeyComponent> &com
 }
 
 Lookup Cache::find_variant(const Wanted &wanted, Questions &questions) {
-  if (const auto known = known_questions_.find(wanted.graph_key)) {
-    std::optional<Lookup> found = find_answered(wanted, known->set, questions);
-    if (found && found->outcome == Outcome::hit) touch(known->path);
-    if (found) return *std::move(found);
-  }
   const std::string folder = folder_of(wanted.graph_key);
   StoredSets stored = stored_questions(folder, wanted.graph_key);
   for (const auto &[path, file] : stored.damaged) folder_.quarantine(path, file);
@@ -78,11 +78,11 @@ Lookup Cache::find_variant(const Wanted &wanted, Questions &questions) {
   for (const StoredQuestions &each : stored.sets)
     for (const FileDigests::Known &file : each.set.files) questions.files().add(file.stamp, file.digest);
   for (StoredQuestions &each : stored.sets) {
-    std::optional<Lookup> found = find_answered(wanted, each.set, questions);
+    std::optional<Lookup> found = find_answered(wanted, each.set.questions, questions);
     if (!found) continue;
     if (found->outcome == Outcome::hit) {
       touch(each.file.file);
-      known_questions_.add(wanted.graph_key, {std::move(each.path), std::move(each.set)});
+      known_questions_.add(wanted.graph_key, std::move(each.path), std::move(each.set));
     }
     return *std::move(found);
   }
@@ -90,8 +90,8 @@ Lookup Cache::find_variant(const Wanted &wanted, Questions &questions) {
 }
 
 // What is found of the record that was made after today's answers to these questions; nullopt: there is none.
-std::optional<Lookup> Cache::find_answered(const Wanted &wanted, const QuestionSet &set, Questions &questions) {
-  const Result<std::vector<Answer>> answers = questions.answers(set.questions);
+std::optional<Lookup> Cache::find_answered(const Wanted &wanted, const Asked &asked, Questions &questions) {
+  const Result<std::vector<Answer>> answers = questions.answers(asked);
   if (!answers.ok()) return std::nullopt;  // what cannot be answered is not what it was
   const std::string path = folder_of(wanted.graph_key) + record_name(*answers);
   RecordFile file = open_record(path);

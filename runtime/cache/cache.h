@@ -87,7 +87,7 @@ class Cache {
   struct Wanted;
   Lookup read_record(const std::string &path, RecordFile file, const Wanted &wanted);
   Lookup find_variant(const Wanted &wanted, Questions &questions);
-  std::optional<Lookup> find_answered(const Wanted &wanted, const QuestionSet &set, Questions &questions);
+  std::optional<Lookup> find_answered(const Wanted &wanted, const Asked &asked, Questions &questions);
   std::string kernel_path(const Digest &kernel_key) const;
 
   RecordFolder folder_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "runtime/cache/artifact_sections.h"
@@ -30,6 +31,11 @@ std::optional<int64_t> used_at(const std::string &path) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   return info.st_mtim.tv_sec * 1'000'000'000LL + info.st_mtim.tv_nsec;
+}
+
+int64_t now_ms() {
+  using std::chrono::milliseconds, std::chrono::steady_clock;
+  return std::chrono::duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -109,9 +115,20 @@ std::shared_ptr<const KnownQuestions::Set> KnownQuestions::find(const Digest &gr
   return found == sets_.end() ? nullptr : found->second;
 }
 
-void KnownQuestions::add(const Digest &graph_key, Set set) {
+KnownQuestions::Set::Set(std::string path, QuestionSet set)
+    : path_(std::move(path)), set_(std::move(set)), touched_ms_(now_ms()) {}
+
+void KnownQuestions::Set::touch() const {
+  constexpr int64_t often_ms = 1000;
+  const int64_t now = now_ms();
+  if (now - touched_ms_.load(std::memory_order_relaxed) < often_ms) return;
+  touched_ms_.store(now, std::memory_order_relaxed);
+  kiln::touch(path_);
+}
+
+void KnownQuestions::add(const Digest &graph_key, std::string path, QuestionSet set) {
   constexpr size_t most_keys = 256;
-  auto made = std::make_shared<const Set>(std::move(set));
+  auto made = std::make_shared<const Set>(std::move(path), std::move(set));
   const std::lock_guard lock(mutex_);
   if (sets_.size() >= most_keys) sets_.clear();
   sets_[graph_key] = std::move(made);

@@ -7,6 +7,8 @@
 // A lookup answers each set anew, and takes the record of these answers. Which questions there are may follow from
 // answers, so there may be several sets. All these files are finished and never change, as records are.
 #pragma once
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -50,12 +52,21 @@ StoredSets stored_questions(const std::string &folder, const Digest &graph_key);
 // before it reads the folder. Threads: all methods from any thread.
 class KnownQuestions {
  public:
-  struct Set {
-    std::string path;
-    QuestionSet set;
+  class Set {
+   public:
+    Set(std::string path, QuestionSet set);
+    const Asked &questions() const { return set_.questions; }
+    // Tells the file that it was used, at most once a second: of sets that are all used that often, none is the one to
+    // go.
+    void touch() const;
+
+   private:
+    std::string path_;
+    QuestionSet set_;
+    mutable std::atomic<int64_t> touched_ms_;
   };
   std::shared_ptr<const Set> find(const Digest &graph_key) const;
-  void add(const Digest &graph_key, Set set);
+  void add(const Digest &graph_key, std::string path, QuestionSet set);
 
  private:
   mutable std::mutex mutex_;

@@ -1,6 +1,7 @@
 #include "runtime/passes/questions.h"
 
 #include "jit/base/env.h"
+#include "jit/base/hex.h"
 #include "jit/base/utf8.h"
 #include "runtime/passes/pass.h"
 
@@ -65,7 +66,7 @@ Result<Answer> Questions::answer(const std::string &question) {
   if (*value) write_value(**value, bytes);
   Answer answer{question, digest_of(bytes.bytes()), "none"};
   if (*value && question.starts_with(of_env)) {
-    answer.text = str_cat("digest ", answer.digest.hex().substr(0, 16));
+    answer.text = str_cat("digest ", hex_of(std::span(answer.digest.bytes).first(8)));
   } else if (*value && question.starts_with(of_file)) {
     answer.text = str_cat("digest ", (*value)->text_value().substr(0, 16));
   } else if (*value) {
@@ -76,6 +77,7 @@ Result<Answer> Questions::answer(const std::string &question) {
 
 Result<std::vector<Answer>> Questions::answers(const Asked &questions) {
   std::vector<Answer> answers;
+  answers.reserve(questions.size());
   for (const std::string &question : questions) {
     KILN_ASSIGN(Answer given, answer(question));
     answers.push_back(std::move(given));
