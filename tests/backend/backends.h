@@ -31,14 +31,32 @@ inline Backend decomposed_reference() {
           {}};
 }
 
+// Whether kernels for the target are the same with fusion and without, as those of one op mostly are. False where
+// another thing than kernels is run, too.
+inline bool fusion_changes_nothing(const Case &c, const Target &target) {
+  const Result<GraphPtr> graph = flat_and_decomposed(c.graph);
+  if (!graph.ok()) return false;
+  const Result<Lowered> lowered = lower(**graph);
+  if (!lowered.ok()) return false;
+  const auto launches = [&](bool fuse) -> std::string {
+    const Result<kernel::Fused> fused = kernel::fuse(lowered->program, target, {.fuse = fuse});
+    if (!fused.ok()) return str_cat(fuse, " fails");
+    return join(fused->launches, "\n", [](const kernel::Launch &launch) {
+      return str_cat(kernel::print(*launch.kernel), launch.prepared, " of ",
+                     join(launch.buffers, ", ", [](uint32_t tensor) { return str_cat(tensor); }));
+    });
+  };
+  return launches(true) == launches(false);
+}
+
 // Lowers, fuses, and interprets kernel IR by its definition: what an emitter is given, without one.
 inline Backend interpreted_kernels(const char *name, bool fuse) {
+  const Target target = *Target::by_name("v3");
   return {name,
-          [fuse](const Case &c) -> Result<std::vector<TensorData>> {
+          [fuse, target](const Case &c) -> Result<std::vector<TensorData>> {
             KILN_ASSIGN(GraphPtr graph, flat_and_decomposed(c.graph));
             KILN_ASSIGN(const Lowered lowered, lower(*graph));
-            KILN_ASSIGN(const kernel::Fused fused,
-                        kernel::fuse(lowered.program, *Target::by_name("v3"), {.fuse = fuse}));
+            KILN_ASSIGN(const kernel::Fused fused, kernel::fuse(lowered.program, target, {.fuse = fuse}));
             std::vector<kernel::testing::Array> tensors(fused.tensors.size());
             auto fill = [&](uint32_t tensor, const TensorData &data) {
               const RefTensor t = to_reference(data);
@@ -76,7 +94,9 @@ inline Backend interpreted_kernels(const char *name, bool fuse) {
            {"masked_select", "a step of a plan lies between its kernels"},
            {"unique", "a step of a plan lies between its kernels"},
            {"nms", "a step of a plan lies between its kernels"},
-           {"det", "control flow is steps of a plan, no kernel"}}};
+           {"det", "control flow is steps of a plan, no kernel"}},
+          {},
+          [fuse, target](const Case &c) { return !fuse && fusion_changes_nothing(c, target); }};
 }
 
 // ---- the cpu backend: what a host gets
@@ -120,14 +140,16 @@ inline Backend compiled(std::string name, const std::string &cpu, bool fuse) {
   options.cpu = cpu;
   options.fuse = fuse;
   options.want_ir = true;
-  return {std::move(name), [options](const Case &c) { return run_compiled(c, options); }, {}};
+  const auto repeats = [fuse, target = *Target::by_name(cpu)](const Case &c) {
+    return !fuse && fusion_changes_nothing(c, target);
+  };
+  return {std::move(name), [options](const Case &c) { return run_compiled(c, options); }, {}, {}, repeats};
 }
 
-// The cpu backend for each feature level that this machine runs, and once without fusion.
+// The cpu backend for each feature level that this machine runs, for all that it has, and once without fusion.
 inline std::vector<Backend> compiled_backends() {
   std::vector<Backend> all = {compiled("cpu, not fused", "native", false)};
-  for (const std::string &level : levels_here()) all.push_back(compiled(str_cat("cpu ", level), level, true));
-  all.push_back(compiled("cpu native", "native", true));
+  for (const std::string &level : levels_and_native()) all.push_back(compiled(str_cat("cpu ", level), level, true));
   return all;
 }
 

@@ -33,6 +33,8 @@ struct Backend {
   std::map<std::string, std::string, std::less<>> excluded;  // op -> the reason why it is not run here
   // Called with all cases that are about to be run, so that they can be compiled together. May be empty.
   std::function<Status(std::span<const Case>)> prepare = {};
+  // Whether the case is run by the very code by which another of the backends runs it. May be empty.
+  std::function<bool(const Case &)> repeats = {};
 };
 
 // ---- inputs

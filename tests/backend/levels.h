@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 #include <vector>
@@ -14,6 +15,16 @@ inline std::vector<std::string> levels_here() {
   std::vector<std::string> all;
   for (const char *level : {"x86-64", "v3", "v4"})
     if (Target::by_name(level)->runs_on_host()) all.emplace_back(level);
+  return all;
+}
+
+// And all that it has, where that is no level.
+inline std::vector<std::string> levels_and_native() {
+  std::vector<std::string> all = levels_here();
+  const auto is_native = [](const std::string &level) {
+    return Target::by_name(level)->name() == Target::host().name();
+  };
+  if (std::ranges::none_of(all, is_native)) all.emplace_back("native");
   return all;
 }
 

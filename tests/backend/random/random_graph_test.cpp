@@ -20,7 +20,7 @@ constexpr char test_name[] = "RandomGraphs";
 // KILN_TEST_RANDOM_GRAPHS: how many graphs all shards draw together.
 uint64_t graph_count() {
   const char *text = std::getenv("KILN_TEST_RANDOM_GRAPHS");
-  return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 20'000 : 2'000;
+  return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 20'000 : 1'500;
 }
 
 // One way to compile a graph and to call it.
@@ -45,11 +45,7 @@ Variant variant_of(const std::string &level, bool fuse, bool all_outputs) {
 }
 
 const std::vector<std::string> &levels() {
-  static const std::vector<std::string> all = [] {
-    std::vector<std::string> found = levels_here();
-    found.emplace_back("native");
-    return found;
-  }();
+  static const std::vector<std::string> all = levels_and_native();
   return all;
 }
 

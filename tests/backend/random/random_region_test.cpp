@@ -20,7 +20,7 @@ constexpr char test_name[] = "RandomRegions";
 
 uint64_t graph_count() {
   const char *text = std::getenv("KILN_TEST_RANDOM_GRAPHS");
-  return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 10'000 : 400;
+  return text ? std::strtoull(text, nullptr, 10) : test::soak() ? 10'000 : 300;
 }
 
 // In stretches, so that regions are of several nodes; some fall back, some are kept whole, some are of the backward
