@@ -4,6 +4,24 @@
 namespace kiln::codegen {
 namespace {
 
+// Of a comparison of indices, in which masks begin, its operands in as few bits as the lanes of a vector have: LLVM
+// compares vectors of i64 a few lanes at a time and packs what comes out. Empty: they are as they were made.
+Values narrow_operands(KernelState &state, const kernel::Body &body, const kernel::Value &value, const Values &done,
+                       const Point &point) {
+  Values narrow;
+  bool varies = false;
+  if (kernel::core_info(value.op).group != kernel::CoreGroup::compare || point.width * 64 <= state.features.vector_bits)
+    return narrow;
+  for (const int32_t argument : std::span(value.args).first(2)) {
+    const kernel::Value &operand = body.values[static_cast<size_t>(argument)];
+    if (operand.op != kernel::Core::index) return {};
+    varies |= done[static_cast<size_t>(argument)]->getType()->isVectorTy();
+    narrow.push_back(emit_narrow_lanes(state, operand.expr, point, done));
+    if (!narrow.back()) return {};
+  }
+  return varies ? narrow : Values();
+}
+
 llvm::Value *emit_value(KernelState &state, const kernel::Body &body, const kernel::Value &value, const Values &done,
                         const Point &point, const Leaves &leaves) {
   using kernel::Core;
@@ -37,6 +55,7 @@ llvm::Value *emit_value(KernelState &state, const kernel::Body &body, const kern
     operands.push_back(done[operand]);
     types.operand = body.values[operand].type;
   }
+  if (const Values narrow = narrow_operands(state, body, value, done, point); !narrow.empty()) operands = narrow;
   return emit_core(state, value.op, types, operands, point.active);
 }
 

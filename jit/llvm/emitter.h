@@ -128,6 +128,9 @@ LaneIndex emit_index(KernelState &state, const Expr &expr, const Point &point,
                      std::span<llvm::Value *const> values = {});
 // The index of every lane: <width x i64>, or i64 in scalar code.
 llvm::Value *emit_lanes(KernelState &state, const LaneIndex &at, const Point &point);
+// The same in i32, or as one i32 where all lanes have the same; null: they may need more bits.
+llvm::Value *emit_narrow_lanes(KernelState &state, const Expr &expr, const Point &point,
+                               std::span<llvm::Value *const> values);
 // For an expression that does not vary with the lanes (extents, sizes, offsets of panels): its i64.
 llvm::Value *emit_scalar(KernelState &state, const Expr &expr, const Point &point);
 

@@ -239,6 +239,23 @@ LaneIndex emit_index(KernelState &state, const Expr &expr, const Point &point, s
   return IndexEmitter(state, point, values).emit(expr);
 }
 
+llvm::Value *emit_narrow_lanes(KernelState &state, const Expr &expr, const Point &point,
+                               std::span<llvm::Value *const> values) {
+  constexpr int64_t limit = int64_t{1} << 30;  // lanes that do not exist lie a few strides beyond
+  if (expr.lower_bound().value_or(-limit) <= -limit || expr.upper_bound().value_or(limit) >= limit) return nullptr;
+  llvm::IRBuilder<> &b = state.b;
+  const LaneIndex at = emit_index(state, expr, point, values);
+  if (at.lanes) return b.CreateTrunc(at.lanes, llvm::FixedVectorType::get(b.getInt32Ty(), point.width));
+  llvm::Value *base = b.CreateTrunc(at.base, b.getInt32Ty());
+  if (at.uniform()) return base;
+  const auto *stride = llvm::dyn_cast<llvm::ConstantInt>(at.stride);
+  if (!stride || stride->getSExtValue() < -limit / 64 || stride->getSExtValue() > limit / 64) return nullptr;
+  llvm::SmallVector<llvm::Constant *, 16> steps;
+  for (unsigned lane = 0; lane < point.width; ++lane)
+    steps.push_back(b.getInt32(static_cast<uint32_t>(stride->getSExtValue() * lane)));
+  return b.CreateAdd(splat(state, base, point.width), llvm::ConstantVector::get(steps));
+}
+
 llvm::Value *emit_scalar(KernelState &state, const Expr &expr, const Point &point) {
   Point scalar = point;
   scalar.width = 1;

@@ -1,5 +1,6 @@
 // Accesses of vectors under a mask, and to scattered addresses: the forms of the table in features.h, in pieces that
 // fit registers.
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -80,10 +81,12 @@ class MaskedAccess {
     llvm::Value *loaded =
         b_.CreateIntrinsic(choose(llvm::Intrinsic::x86_avx_maskload_ps, llvm::Intrinsic::x86_avx_maskload_ps_256,
                                   llvm::Intrinsic::x86_avx_maskload_pd, llvm::Intrinsic::x86_avx_maskload_pd_256),
-                           {}, {pointer, sign_bits(mask)});
+                           {}, {pointer, sign_bits(first)});
     loaded = b_.CreateBitCast(loaded, piece_type());
     const auto *constant = llvm::dyn_cast<llvm::Constant>(otherwise);  // false lanes are 0
-    return constant && constant->isNullValue() ? loaded : b_.CreateSelect(mask, loaded, otherwise);
+    if (constant && constant->isNullValue()) return loaded;
+    llvm::Value *signs = sign_bits(first);
+    return b_.CreateSelect(b_.CreateICmpSLT(signs, llvm::Constant::getNullValue(signs->getType())), loaded, otherwise);
   }
 
   void store_piece(unsigned first, llvm::Value *elements) {
@@ -97,7 +100,7 @@ class MaskedAccess {
       auto *floats = llvm::FixedVectorType::get(element_bytes_ == 4 ? b_.getFloatTy() : b_.getDoubleTy(), piece_);
       b_.CreateIntrinsic(choose(llvm::Intrinsic::x86_avx_maskstore_ps, llvm::Intrinsic::x86_avx_maskstore_ps_256,
                                 llvm::Intrinsic::x86_avx_maskstore_pd, llvm::Intrinsic::x86_avx_maskstore_pd_256),
-                         {}, {pointer, sign_bits(mask), b_.CreateBitCast(elements, floats)});
+                         {}, {pointer, sign_bits(first), b_.CreateBitCast(elements, floats)});
     }
   }
 
@@ -111,14 +114,28 @@ class MaskedAccess {
     const bool whole_register = piece_ * element_bytes_ == 32;
     return element_bytes_ == 4 ? whole_register ? ps_256 : ps : whole_register ? pd_256 : pd;
   }
-  llvm::Value *sign_bits(llvm::Value *mask) {
-    return b_.CreateSExt(mask, llvm::FixedVectorType::get(b_.getIntNTy(8 * element_bytes_), piece_));
+  llvm::Value *sign_bits(unsigned first) {
+    if (!wide_) wide_ = widened(mask_, 8);
+    return part(wide_, first);
+  }
+  // Lanes as wide as the elements, all ones or 0, from where the mask begins: LLVM keeps a vector of i1 that no
+  // comparison beside it made in 16 bits a lane, and packs what it meets.
+  llvm::Value *widened(llvm::Value *mask, int depth) {
+    llvm::Type *lane = b_.getIntNTy(8 * element_bytes_);
+    auto *logic = llvm::dyn_cast<llvm::BinaryOperator>(mask);
+    if (logic && depth > 0)
+      return b_.CreateBinOp(logic->getOpcode(), widened(logic->getOperand(0), depth - 1),
+                            widened(logic->getOperand(1), depth - 1));
+    if (llvm::Value *uniform = llvm::getSplatValue(mask))
+      return b_.CreateVectorSplat(type_->getNumElements(), b_.CreateSExt(uniform, lane));
+    return b_.CreateSExt(mask, llvm::FixedVectorType::get(lane, type_->getNumElements()));
   }
 
   KernelState &state_;
   llvm::IRBuilder<> &b_;
   llvm::FixedVectorType *type_;
   llvm::Value *pointer_, *mask_;
+  llvm::Value *wide_ = nullptr;  // sign_bits, of all lanes
   const unsigned element_bytes_, piece_;
 };
 
