@@ -35,19 +35,8 @@ class AnswersOfPiece {
   const std::function<AttrMap()> whole_;
 };
 
-// The way of a whole graph from its key on, but for the passes, which have run unless they are of stage lower. A piece
-// is keyed as a graph by itself, wherever it was cut from.
-Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &target, PieceReport &out) {
-  CompileOptions options = outer.options;
-  options.split_at.clear();
-  options.strict = options.require_hit = false;  // of the whole
-  CompileReport report;
-  Work work{outer.env, options, report};
-  work.lower = outer.lower;
-  work.questions = outer.questions;
-  const AnswersOfPiece answers(outer, options, target);
-  work.dump = outer.dump;
-  work.piece = str_cat("piece ", outer.report.pieces.size() - 1);
+// The way of a whole graph from its key on, but for the passes, which have run unless they are of stage lower.
+Result<MadePiece> find_or_make(Work &work, const GraphPtr &graph, const Target &target) {
   const auto begin = [&](Work &part) -> Result<Artifact> {
     KILN_ASSIGN(Artifact begun, identify(part, *graph, part.lower, target));
     part.report.stages.back().stage = "piece";
@@ -58,7 +47,7 @@ Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &t
   KILN_ASSIGN(made.program, find_artifact(work, *graph, artifact));
   if (made.program) {
     work.lead.found(made.program);
-    if (options.verify)
+    if (work.options.verify)
       KILN_TRY(verify_found(work, *made.program, [&](Work &again) -> Result<Compiled> {
         KILN_ASSIGN(Artifact begun, begin(again));
         KILN_ASSIGN(Kernels kernels, make_code(again, *graph, graph, target, begun));
@@ -70,17 +59,37 @@ Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &t
     KILN_ASSIGN(made.program, seal(work, std::move(artifact), kernels.fresh));
     made.texts = std::move(kernels.texts);
   }
+  return made;
+}
+
+// A piece is keyed as a graph by itself, wherever it was cut from.
+Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &target, PieceReport &out) {
+  CompileOptions options = outer.options;
+  options.split_at.clear();
+  options.strict = options.require_hit = false;  // of the whole
+  CompileReport report;
+  Work work{outer.env, options, report};
+  work.lower = outer.lower;
+  work.questions = outer.questions;
+  const AnswersOfPiece answers(outer, options, target);
+  work.dump = outer.dump;
+  work.piece = str_cat("piece ", outer.report.pieces.size() - 1);
+  Result<MadePiece> made = find_or_make(work, graph, target);
+  // What passes did is told of what fails, too.
+  std::ranges::move(report.passes, std::back_inserter(outer.report.passes_of_pieces));
+  for (std::string &warning : report.warnings)
+    if (std::ranges::find(outer.report.warnings, warning) == outer.report.warnings.end())
+      outer.report.warnings.push_back(std::move(warning));
+  if (!made.ok()) return made;
   outer.asked.merge(work.asked);
   if (outer.uncacheable.empty()) outer.uncacheable = std::move(work.uncacheable);
-  std::ranges::move(report.passes, std::back_inserter(outer.report.passes_of_pieces));
-  std::ranges::move(report.warnings, std::back_inserter(outer.report.warnings));
   outer.report.kernels_compiled += report.kernels_compiled;
   outer.report.kernels_from_cache += report.kernels_from_cache;
   outer.report.materialised += report.materialised;
   out.lookup = report.lookup;
   out.reason = std::move(report.reason);
   out.key = report.key;
-  out.made = made.program->report_json;
+  out.made = made->program->report_json;
   return made;
 }
 

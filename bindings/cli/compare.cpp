@@ -56,7 +56,7 @@ Difference difference_of(const DLTensor &a, const DLTensor &b) {
     if (a.shape[d] == 0) return found;
   do {
     const double expected = element_at(b, index), apart = distance(element_at(a, index), expected);
-    const double relative = std::isinf(expected) ? apart : apart / std::max(std::abs(expected), 1.0);
+    const double relative = std::isfinite(expected) ? apart / std::max(std::abs(expected), 1.0) : apart;
     found.absolute = std::max(found.absolute, apart);
     if (!(apart > 0) || relative <= found.relative) continue;
     found.relative = relative;

@@ -10,7 +10,7 @@ namespace {
 
 // Larger outputs would leave the caches before anyone reads them: written past them, they spare a read of each line.
 constexpr uint64_t stream_bytes = 32 << 20;
-constexpr int64_t small_window = 64;  // points of a sum over several axes: too few for what a vector along them costs
+constexpr int64_t small_window = 64;  // points over several axes: too few for what a vector along them costs
 // Of an axis that each point goes through. Rows may be long and few: tasks must still be enough for all threads.
 constexpr int64_t unknown_extent = 512;
 constexpr int64_t task_elements = 4096;  // of one task, where sizes are known: some µs of work, 16 KiB a buffer
@@ -112,11 +112,12 @@ void schedule_contraction(Kernel &kernel, const Target &target) {
   s.vector_m = unit_strides(stage, m_axis, kernel) > unit_strides(stage, n_axis, kernel);
 }
 
-// Whether lanes along its last axis would not see the points of a sum in their order.
-bool needs_flattening(const Stage &stage) {
-  return rounds(stage.carriers.combine) && stage.axes.size() > 1 &&
-         stage.axes[stage.axes.size() - 2].role == Axis::Role::reduce;
+bool is_over_several_axes(const Stage &stage) {
+  return stage.axes.size() > 1 && stage.axes[stage.axes.size() - 2].role == Axis::Role::reduce;
 }
+
+// Whether lanes along its last axis would not see the points of a sum in their order.
+bool needs_flattening(const Stage &stage) { return rounds(stage.carriers.combine) && is_over_several_axes(stage); }
 
 // Whether its contractions have rows and columns that belong to several rows: not those of a scan's turns, which each
 // point has for itself.
@@ -184,7 +185,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
     has_axes |= !stage.axes.empty();
     sorts |= stage.sort.has_value();     // whose elements then lie together
     sums |= stage.contract.has_value();  // whose columns lie side by side, and are many
-    windows |= needs_flattening(stage) && constant_or(reduced_points(stage), INT64_MAX) <= small_window;
+    windows |= is_over_several_axes(stage) && constant_or(reduced_points(stage), INT64_MAX) <= small_window;
     if (!stage.axes.empty() && !stage.scans())  // which goes along its last axis one by one
       along_inner += unit_strides(stage, rows + static_cast<uint32_t>(stage.axes.size()) - 1, kernel);
     if (rows > 0) along_rows += unit_strides(stage, rows - 1, kernel);

@@ -128,7 +128,10 @@ class MaskedAccess {
                             widened(logic->getOperand(1), depth - 1));
     if (llvm::Value *uniform = llvm::getSplatValue(mask))
       return b_.CreateVectorSplat(type_->getNumElements(), b_.CreateSExt(uniform, lane));
-    return b_.CreateSExt(mask, llvm::FixedVectorType::get(lane, type_->getNumElements()));
+    auto *shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(mask);
+    if (shuffle && depth > 0 && llvm::isa<llvm::PoisonValue>(shuffle->getOperand(1)))
+      return b_.CreateShuffleVector(widened(shuffle->getOperand(0), depth - 1), shuffle->getShuffleMask());
+    return b_.CreateSExt(mask, mask->getType()->getWithNewType(lane));
   }
 
   KernelState &state_;

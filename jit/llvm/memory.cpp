@@ -34,6 +34,7 @@ class ElementAccess {
     if (at_.contiguous()) prefetch();
     llvm::Value *mask = mask_with(valid);
     llvm::Value *elements;
+    if (takes_every_other()) return decode(load_every_other(mask, valid));
     if (!mask) {
       elements = at_.contiguous() ? load_at(address(), vector()) : load_lanes(nullptr, nullptr);
     } else if (at_.contiguous() && has_masked()) {
@@ -141,6 +142,36 @@ class ElementAccess {
 
   llvm::Value *splat_like(llvm::Value *scalar, llvm::Value *shape) {
     return shape->getType()->isVectorTy() ? splat(state_, scalar, width()) : scalar;
+  }
+
+  // Where a gather would go lane by lane: a convolution of stride 2 reads so.
+  bool takes_every_other() const {
+    const auto *stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(at_.stride);
+    return stride && stride->equalsInt(2) && width() >= 4 && has_masked() &&
+           !state_.features.has_scattered(size_of(type_));
+  }
+  // Out of two vectors, of which the second begins so that it ends with the last lane's element: between the first and
+  // the last one everything exists, and beyond them nothing is read.
+  llvm::Value *load_every_other(llvm::Value *mask, llvm::Value *valid) {
+    const unsigned half = width() / 2;
+    llvm::SmallVector<int, 16> crossed,
+        chosen;  // mask lanes 0 4 1 5 2 6 3 7; elements 0 2 4 6 of one, 1 3 5 7 of the other
+    for (unsigned lane = 0; lane < width(); ++lane) {
+      crossed.push_back(static_cast<int>(lane / 2 + lane % 2 * half));
+      chosen.push_back(static_cast<int>(lane < half ? 2 * lane : 2 * lane + 1));
+    }
+    llvm::Value *otherwise = mask && valid ? splat(state_, fill(), width()) : llvm::Constant::getNullValue(vector());
+    if (mask) mask = b_.CreateShuffleVector(mask, crossed);
+    const auto load_part = [&](bool odd) -> llvm::Value * {
+      llvm::Value *pointer = odd ? b_.CreateGEP(element_, address(), b_.getInt64(width() - 1)) : address();
+      if (!mask) return load_at(pointer, vector());
+      llvm::SmallVector<llvm::Constant *, 16> lanes;
+      for (unsigned lane = 0; lane < width(); ++lane) lanes.push_back(b_.getInt1(lane % 2 == odd));
+      return emit_masked_load(state_, vector(), pointer, b_.CreateAnd(mask, llvm::ConstantVector::get(lanes)),
+                              otherwise);
+    };
+    llvm::Value *even = load_part(false);
+    return b_.CreateShuffleVector(even, load_part(true), chosen);
   }
 
   // Lane by lane, or gathered. Lanes without `mask` (null: none) hold `otherwise` or anything.

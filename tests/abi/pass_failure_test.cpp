@@ -153,6 +153,23 @@ TEST_P(PassPolicy, AnEarlyPassThatIsSkippedLeavesAGraphThatIsKeyedAsItIs) {
   }
 }
 
+TEST_P(PassPolicy, OfPassesOnPiecesIsToldAndCountedAsOfOthers) {
+  open("fail");
+  TestPass &pass = *passes.emplace_back(std::make_unique<TestPass>(throws, "low"));
+  pass.pass.stage = KILN_STAGE_LOWER;
+  ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));
+  graph = host::parse(context.get(), R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+    "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "abs", "inputs": ["a"]},
+              {"name": "y", "op": "neg", "inputs": ["b"]}], "outputs": [{"name": "y", "value": "y"}]})");
+  const host::Compiled compiled = host::compile(context.get(), graph.get(), [](kiln_options *options) {
+    const kiln_text op{"abs", 3};
+    const kiln_attr attr = host::attr("split_at", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &op);
+    EXPECT_OK(kiln_options_set(options, &attr));
+  });
+  EXPECT_NE(compiled.error.message.find("pass 'low' of the host: "), std::string::npos) << compiled.error.message;
+  EXPECT_EQ(counted("threw"), 1);
+}
+
 TEST_P(PassPolicy, AnUnknownOneIsRefusedWithThoseThereAre) {
   kiln_options *made = nullptr;
   ASSERT_OK(kiln_options_create(&made));

@@ -22,6 +22,7 @@ BAD = [
     ("NESTED", "random", r"graph 'random \d+': output '.*' differs by"),
     ("EFFECT", "numerics", r"graph 'random \d+': \d+ effects happen in a run, and \d+ did before the passes"),
     ("ALTERNATING", "repeat", "graph '.*': the second compile in a context makes something else of it"),
+    ("CONSTANT", "repeat", "graph '.*': the second compile in a context makes something else of it"),
     ("IDENTITY", "identity", "another process finds another identity in 'what it registers': '.*version"),
     ("FINGERPRINT", "cache", "a second context does not find what was made.*: 'HIT' or 'MISS: component 'pass bad' differs"),
     ("PROCESS", "cache", "another process does not find what was made.*: 'HIT' or 'MISS: component 'pass bad' differs"),

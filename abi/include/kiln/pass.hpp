@@ -21,6 +21,7 @@
 #include <initializer_list>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>

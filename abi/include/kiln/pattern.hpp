@@ -33,7 +33,10 @@ class Json {
  public:
   Json(bool truth) : text_(truth ? "true" : "false") {}
   Json(int number) : text_(std::to_string(number)) {}
-  Json(int64_t number) : text_('"' + std::to_string(number) + '"') {}  // beyond 2^53 a number would be another
+  Json(int64_t number) : text_(std::to_string(number)) {
+    constexpr int64_t exact = int64_t{1} << 53;
+    if (number < -exact || number > exact) text_ = '"' + text_ + '"';  // which as a number would be another
+  }
   Json(double number) {
     char buffer[40];
     std::snprintf(buffer, sizeof buffer, "%.17g", number);

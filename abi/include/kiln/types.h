@@ -280,7 +280,7 @@ typedef struct kiln_pattern {
 typedef struct kiln_pass {
   uint32_t struct_size;
   uint32_t stage;   /* KILN_STAGE_* */
-  int32_t priority; /* within the stage, ascending; then in order of registration. Built-in passes have 0 */
+  int32_t priority; /* within the stage, ascending; then in order of registration. Built-in: 0, and 1000 on */
   uint32_t timing; /* KILN_TIMING_*; 0: late with an identity; without: early in pre_grad, else the cache is bypassed */
   uint32_t flags;  /* KILN_PASS_* */
   uint32_t reserved0;

@@ -76,14 +76,18 @@ void spread(const DLTensor &tensor, const Range &range) {
 
 }  // namespace
 
-double tolerance_of(const Args &args, const Registered &registered) {
+std::optional<double> given_tolerance(const Args &args) {
   const std::string text = args.get(tolerance_flag.name).value_or("");
-  if (text.empty()) return registered.changes_numerics ? 0.25 : 0;
+  if (text.empty()) return std::nullopt;
   char *end = nullptr;
   const double tolerance = std::strtod(text.c_str(), &end);
   if (*end != '\0' || !(tolerance > 0) || !std::isfinite(tolerance))
     throw Usage("--tolerance: '" + text + "' is not a number above 0");
   return tolerance;
+}
+
+double tolerance_of(const Args &args, const Registered &registered) {
+  return given_tolerance(args).value_or(registered.changes_numerics ? 0.25 : 0);
 }
 
 Context plain_context() { return context_of("off"); }
@@ -98,8 +102,20 @@ Graph parse(const Context &context, std::string_view json) {
   return make<Graph>(kiln_graph_parse, context.get(), json.data(), json.size());
 }
 
+std::string digest_of(std::string_view what, std::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  char text[32];
+  std::snprintf(text, sizeof text, " %016llx", static_cast<unsigned long long>(hash));
+  return std::string(what) + text;
+}
+
 std::string text_of(const Graph &graph) {
-  return std::string(view(make<Blob>(kiln_graph_write, graph.get(), "text", size_t{4})));
+  const auto as = [&graph](std::string_view format) {
+    return make<Blob>(kiln_graph_write, graph.get(), format.data(), format.size());
+  };
+  const Blob text = as("text"), json = as("json");  // the text leaves out what constants hold
+  return std::string(view(text)) + digest_of("with its constants", view(json));
 }
 
 Registered::Registered(const std::string &plugin)

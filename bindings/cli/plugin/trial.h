@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../args.h"
@@ -17,7 +18,9 @@ Context context_with(const std::string &plugin, std::string_view cache = "off");
 Context plain_context();
 
 Graph parse(const Context &context, std::string_view json);
-// As one line a node.
+// What of bytes, in few letters: "outputs 0123456789abcdef". The same in every process.
+std::string digest_of(std::string_view what, std::string_view bytes);
+// As one line a node, and a digest of what constants hold.
 std::string text_of(const Graph &graph);
 
 // What a plugin registers, by kiln_plugin_inspect.
@@ -44,6 +47,7 @@ std::string text_of(const Context &context, const Executable &executable);
 
 inline constexpr Flag tolerance_flag{"--tolerance", "T",
                                      "how far outputs may be off, as a part of max(|expected|, 1) (by type)"};
+std::optional<double> given_tolerance(const Args &args);
 // What that says; where it is not given 0, by type, or of passes that change numerics what finds a wrong formula.
 double tolerance_of(const Args &args, const Registered &registered);
 

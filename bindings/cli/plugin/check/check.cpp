@@ -172,6 +172,7 @@ int write_graph(const Checked &subject, const std::string &name) {
 
 int run_verb(const Args &args) {
   const Checked subject = subject_of(args);
+  given_tolerance(args);  // a wrong flag is no failure of the plugin
   if (!fs::exists(subject.path)) throw Failure(subject.path + ": No such file or directory");
   if (const auto file = args.get("--texts")) {
     const auto cache = args.get("--cache");

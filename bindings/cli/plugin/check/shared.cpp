@@ -18,14 +18,6 @@ std::string outputs_as_text(const Context &context, const Item &item, const Opti
 
 }  // namespace
 
-std::string digest_of(std::string_view what, std::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  char text[32];
-  std::snprintf(text, sizeof text, " %016llx", static_cast<unsigned long long>(hash));
-  return std::string(what) + text;
-}
-
 std::string digest_of(const std::vector<Array> &arrays) {
   std::string bytes;
   for (const Array &array : arrays)

@@ -83,7 +83,7 @@ bool takes_some(const Context &context, const Item &item, const std::string &bac
 // An item's part of a text: what `make` answers for it, or how it fails, which is compared, too.
 inline constexpr std::string_view heading = "== ";
 std::string entry(const Item &item, const std::function<std::string()> &make);
-std::string digest_of(std::string_view what, std::string_view bytes);
+using cli::digest_of;
 std::string digest_of(const std::vector<Array> &arrays);
 // The line at which two such texts part, with the item that it belongs to; "": they are equal.
 std::string parting(std::string_view first, std::string_view second);

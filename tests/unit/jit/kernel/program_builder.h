@@ -63,6 +63,19 @@ class ProgramBuilder {
     c.results = {{DType::f32, 0}, {DType::f32, 1}};
     return define(std::move(c), {a});
   }
+  // Of each window of 3 x 3 in the last two of three dims.
+  uint32_t windows_of_3_by_3(Core combine, uint32_t a) {
+    Compute c;
+    c.dims = program.tensors[a].dims;
+    for (size_t d = 1; d < 3; ++d) c.dims[d] = c.dims[d] - 2;
+    c.reduce = {3, 3};
+    std::vector<Expr> index = axes(c.dims);
+    for (uint32_t d = 1; d < 3; ++d) index[d] += Expr::axis(2 + d, 3);
+    BodyBuilder body(c.body);
+    body.yield(body.load(0, DType::f32, index));
+    c.carriers = carriers_of(combine, DType::f32);
+    return define(std::move(c), {a});
+  }
   // The running maximum along an axis.
   uint32_t running_max(uint32_t a, uint32_t along) {
     Compute c;

@@ -28,6 +28,16 @@ TEST(Schedule, LetsATransposeGoInSquareBlocks) {
   EXPECT_TRUE(crossed_loads(narrow).empty()) << print(narrow);
 }
 
+// A sum or maximum of windows of 3 x 3: lanes along a window's row would be 3.
+TEST(Schedule, LetsLanesBeWindowsRatherThanWhatLiesInThem) {
+  for (const Core combine : {Core::add, Core::max}) {
+    ProgramBuilder b;
+    b.output(b.windows_of_3_by_3(combine, b.input({64, 30, 30})));
+    const Kernel kernel = last_kernel(b, "v3");
+    EXPECT_EQ(kernel.schedule.vector, Schedule::Vector::parallel) << print(kernel);
+  }
+}
+
 Kernel product(int64_t rows, int64_t depth, int64_t columns, bool is_packed, const char *level = "v4") {
   ProgramBuilder b;
   b.output(b.linear(b.input({rows, depth}), b.input({columns, depth}, is_packed)));

@@ -354,5 +354,52 @@ TEST(Pointwise, UniformPredicatesGuardWholeRows) {
   });
 }
 
+// y[i] = x[2 * i - before], and -1 where there is none.
+Kernel every_other(int64_t count, int64_t before) {
+  Kernel kernel;
+  kernel.buffers = {in(DType::f32), out(DType::f32)};
+  kernel.parallel = {parallel(count)};
+  kernel.schedule.tiles = {static_cast<uint32_t>(std::min<int64_t>(count, 64))};
+  const Expr i = axis(0, count);
+  Stage stage;
+  BodyBuilder b(stage.body);
+  const int exists = before ? b.op(Core::ge, b.index(2 * i - before), b.index(0)) : -1;
+  b.yield(b.load(0, DType::f32, {2 * i - before}, exists, immediate_of(DType::f32, -1)));
+  stage.stores = {store_at(1, i)};
+  kernel.stages = {stage};
+  return kernel;
+}
+
+TEST(Pointwise, EveryOtherElementIsReadToTheLastOne) {
+  at_every_level([](const Target &target) {
+    for (const int64_t before : {0, 1, 5}) {
+      for (const int64_t count : {1, 3, 8, 13, 16, 64}) {
+        const LoadedKernel kernel(every_other(count, before), target);
+        auto x = random_floats(static_cast<size_t>(std::max<int64_t>(2 * count - 1 - before, 1)));
+        std::vector<float> y(static_cast<size_t>(count));
+        EXPECT_EQ(kernel.run({data_of(x), data_of(y)}), 0u);
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t from = 2 * i - before;
+          ASSERT_EQ(y[static_cast<size_t>(i)], from < 0 ? -1.0f : x[static_cast<size_t>(from)]) << i << " of " << count;
+        }
+      }
+    }
+  });
+}
+
+TEST(Pointwise, EveryOtherElementIsReadInVectorsWhereNoneAreGathered) {
+  const Target v3 = *Target::by_name("v3");
+  EXPECT_THAT(ir_of(every_other(64, 0), v3), ::testing::Not(::testing::HasSubstr("load float,")));
+  EXPECT_THAT(ir_of(every_other(64, 5), v3), ::testing::HasSubstr("x86.avx.maskload.ps.256"));
+}
+
+TEST(Pointwise, IndicesThatAreKnownToBeSmallAreComparedIn32Bits) {
+  const Target v3 = *Target::by_name("v3");
+  const std::string small = ir_of(every_other(64, 5), v3);
+  EXPECT_THAT(small, ::testing::HasSubstr("icmp sge <8 x i32>"));
+  EXPECT_THAT(small, ::testing::Not(::testing::HasSubstr("<8 x i64>")));
+  EXPECT_THAT(ir_of(every_other(int64_t{1} << 40, 5), v3), ::testing::HasSubstr("icmp sge <8 x i64>"));
+}
+
 }  // namespace
 }  // namespace kiln::codegen::testing
