@@ -64,6 +64,23 @@ class PassesTest(Case):
         self.assertRegex(counted.stderr, r"differs from reference by")
         self.assertRegex(counted.stderr, r" us +1 x +step 0: kernel 0")
 
+    def test_a_number_in_the_place_of_nan_is_beyond_the_tolerance_wherever_it_stands(self):
+        # fuse_attention makes 0 of a row that is hidden whole, where softmax makes NaN; the row after it is right.
+        tensor = lambda name, shape: {"name": name, "type": {"dtype": "f32", "shape": shape}}
+        node = lambda name, op, inputs, **attrs: {"name": name, "op": op, "inputs": inputs, "attrs": attrs}
+        shown = {"name": "shown", "type": {"dtype": "bool", "shape": [2, 3]}, "data": [False] * 3 + [True] * 3}
+        graph = {
+            "kiln": 1,
+            "inputs": [tensor("q", [1, 1, 2, 4]), tensor("k", [1, 1, 3, 4]), tensor("v", [1, 1, 3, 4])],
+            "constants": [{**tensor("hidden", []), "data": ["-inf"]}, shown],
+            "nodes": [node("kt", "permute", ["k"], dims=[0, 1, 3, 2]), node("s", "matmul", ["q", "kt"]),
+                      node("w", "where", ["shown", "s", "hidden"]), node("p", "softmax", ["w"]),
+                      node("y", "matmul", ["p", "v"])],
+            "outputs": [{"name": "y", "value": "y"}]}
+        words = ["run", self.write_graph(graph), "--random", 1, "--compare", "reference"]
+        told = self.call(KILN, *words, "--plugin", PLUGINS / "fuse_attention.so", code=1).stdout
+        self.assertIn("differs from reference by inf, relative inf at [0, 0, 0, 0], beyond the tolerance", told)
+
     def test_the_oracle_runs_no_pass(self):
         self.assertEqual(sum(self.stages("--plugin", FUSE, "--backend", "reference").values(), []), [])
 
