@@ -135,24 +135,29 @@ void KnownQuestions::add(const Digest &graph_key, std::string path, QuestionSet 
 }
 
 std::string differing_answers(const std::string &folder, Questions &questions) {
-  size_t fewest = SIZE_MAX;
+  size_t fewest = SIZE_MAX, most_equal = 0;
   std::string nearest = "no record for what passes ask";
   for (const std::string &path : files_of(folder, record_suffix)) {
     const RecordFile file = open_record(path, SectionKind::components);
     if (file.state != RecordFile::State::read) continue;
     const Result<ArtifactIdentity> identity = read_identity(file.bytes, file.length);
     if (!identity.ok()) continue;
-    size_t count = 0;
+    size_t count = 0, equal = 0;
     std::string names, one;
     for (const Answer &answer : identity->answers) {
       const Result<Answer> now = questions.answer(answer.question);
-      if (now.ok() && now->digest == answer.digest) continue;
+      if (now.ok() && now->digest == answer.digest) {
+        ++equal;
+        continue;
+      }
       str_append(names, str_cat(count++ ? ", '" : "'", answer.question, "'"));
       one = str_cat("question ", names, " is answered ", now.ok() ? now->text : now.status().message(),
                     ", and the nearest record was made after ", answer.text);
     }
-    if (count == 0 || count >= fewest) continue;
+    // Of as many differences that one is nearest which has more in common: what was asked may follow from answers.
+    if (count == 0 || count > fewest || (count == fewest && equal <= most_equal)) continue;
     fewest = count;
+    most_equal = equal;
     nearest = count == 1 ? one : str_cat("questions ", names, " are answered otherwise than for the nearest record");
   }
   return nearest;

@@ -71,6 +71,15 @@ TEST_F(Variants, EachIsFoundByItsAnswers) {
       << "nobody answers";
 }
 
+TEST_F(Variants, OfEquallyManyDifferencesTheNearestHasMostInCommon) {
+  const auto facts = [](int64_t a) { return AttrMap{{"host.a", a}, {"host.rank", int64_t{1}}}; };
+  ASSERT_TRUE(cache_.publish(made_after({}, {"host.rank"})).ok());  // of which no rank is told, and nothing else asked
+  ASSERT_TRUE(cache_.publish(made_after(facts(5))).ok());
+  for (const int64_t other : {6, 7, 8})
+    EXPECT_THAT(find(facts(other)).reason, HasSubstr(str_cat("question 'host.a' is answered ", other,
+                                                             ", and the nearest record was made after 5")));
+}
+
 TEST_F(Variants, OneThatAskedNothingComesFirst) {
   ASSERT_TRUE(cache_.publish(made_after(rank(0))).ok());
   ASSERT_TRUE(cache_.publish(example::add(4)).ok());
