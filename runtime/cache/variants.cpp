@@ -115,8 +115,7 @@ std::shared_ptr<const KnownQuestions::Set> KnownQuestions::find(const Digest &gr
   return found == sets_.end() ? nullptr : found->second;
 }
 
-KnownQuestions::Set::Set(std::string path, QuestionSet set)
-    : path_(std::move(path)), set_(std::move(set)), touched_ms_(now_ms()) {}
+KnownQuestions::Set::Set(std::string path, QuestionSet set) : path_(std::move(path)), set_(std::move(set)) {}
 
 void KnownQuestions::Set::touch() const {
   constexpr int64_t often_ms = 1000;

@@ -63,7 +63,7 @@ class KnownQuestions {
    private:
     std::string path_;
     QuestionSet set_;
-    mutable std::atomic<int64_t> touched_ms_;
+    mutable std::atomic<int64_t> touched_ms_ = 0;
   };
   std::shared_ptr<const Set> find(const Digest &graph_key) const;
   void add(const Digest &graph_key, std::string path, QuestionSet set);

@@ -73,7 +73,7 @@ std::string golden_of(const Context &context, const Graph &graph, const Register
   for (size_t i = 0; i < made.report.count("passes"); ++i)
     if (const auto own = rewrites.find(made.report.text(path_of("passes", i, "name"))); own != rewrites.end())
       own->second += made.report.i64(path_of("passes", i, "rewrites"));
-  std::string text = section("before", text_of(graph)) + section("after", text_of(context, made.executable));
+  std::string text = section("before", text_of(graph)) + section("after", text_of(graph_of(context, made.executable)));
   for (const std::string &backend : registered.backends)
     text += section("on " + backend, regions_on(context, graph, backend));
   text.pop_back();

@@ -111,11 +111,12 @@ std::string digest_of(std::string_view what, std::string_view bytes) {
 }
 
 std::string text_of(const Graph &graph) {
-  const auto as = [&graph](std::string_view format) {
-    return make<Blob>(kiln_graph_write, graph.get(), format.data(), format.size());
-  };
-  const Blob text = as("text"), json = as("json");  // the text leaves out what constants hold
-  return std::string(view(text)) + digest_of("with its constants", view(json));
+  return std::string(view(make<Blob>(kiln_graph_write, graph.get(), "text", size_t{4})));
+}
+
+std::string text_with_constants(const Graph &graph) {
+  const Blob json = make<Blob>(kiln_graph_write, graph.get(), "json", size_t{4});
+  return text_of(graph) + digest_of("with its constants", view(json));
 }
 
 Registered::Registered(const std::string &plugin)
@@ -149,9 +150,9 @@ Compilation compile(const Context &context, const Graph &graph, const Options &o
   return {Executable(executable), Report(report)};
 }
 
-std::string text_of(const Context &context, const Executable &executable) {
+Graph graph_of(const Context &context, const Executable &executable) {
   const Blob json = make<Blob>(kiln_executable_text, executable.get(), "graph", size_t{5});
-  return text_of(parse(context, view(json)));
+  return parse(context, view(json));
 }
 
 std::vector<Array> draw(const Context &context, const Graph &graph, uint64_t seed, const std::optional<Range> &range) {

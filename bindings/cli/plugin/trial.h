@@ -20,8 +20,10 @@ Context plain_context();
 Graph parse(const Context &context, std::string_view json);
 // What of bytes, in few letters: "outputs 0123456789abcdef". The same in every process.
 std::string digest_of(std::string_view what, std::string_view bytes);
-// As one line a node, and a digest of what constants hold.
+// As one line a node.
 std::string text_of(const Graph &graph);
+// The same, and a digest of what constants hold.
+std::string text_with_constants(const Graph &graph);
 
 // What a plugin registers, by kiln_plugin_inspect.
 struct Registered {
@@ -43,7 +45,7 @@ Options interpreted(const Registered &registered);
 Options passed(const Registered &registered);
 Compilation compile(const Context &context, const Graph &graph, const Options &options);
 // The graph behind all passes; undecomposed of what was compiled as interpreted.
-std::string text_of(const Context &context, const Executable &executable);
+Graph graph_of(const Context &context, const Executable &executable);
 
 inline constexpr Flag tolerance_flag{"--tolerance", "T",
                                      "how far outputs may be off, as a part of max(|expected|, 1) (by type)"};

@@ -117,14 +117,15 @@ static kiln_error *ask_rank(const kiln_host *host, kiln_pass_call *call) {
   return error;
 }
 
-/* x times a number that is another each time, and nearly 1: in no text of a graph. */
+/* x times a number that is another each time, and nearly 1: in no text of a graph. Random graphs are of the ops whose
+ * names the file has, so that others have not that of mul. */
 static kiln_error *scale(const kiln_host *host, kiln_context *context, kiln_edit *edit, kiln_value x, kiln_value *out) {
   float number = 1 + 1e-6f * (float)(runs % 1000);
   const DLTensor tensor = {.data = &number, .device = {kDLCPU, 0}, .dtype = {kDLFloat, 32, 1}};
   kiln_value operands[2] = {x, 0};
   kiln_node made = 0;
   kiln_op mul = 0;
-  kiln_error *error = host->op->find(context, "mul", 3, &mul);
+  kiln_error *error = host->op->find(context, BAD == CONSTANT ? "mul" : "neg", 3, &mul);
   if (!error) error = host->edit->constant(edit, NULL, 0, &tensor, &operands[1]);
   if (!error) error = host->edit->add(edit, mul, NULL, 0, operands, 2, NULL, 0, &made);
   *out = made << 32;

@@ -30,7 +30,8 @@ Turn turn_of(const Context &context, const Registered &registered, const Item &i
     if (!backend.empty()) options.set("backend", backend);
     const Compilation compiled = compile(context, graph, options);
     const std::vector<Array> outputs = run(compiled.executable, draw(context, graph, 1));
-    turn.made = digest_of(made_begin, text_of(context, compiled.executable)) + ", " + digest_of(outputs);
+    turn.made =
+        digest_of(made_begin, text_with_constants(graph_of(context, compiled.executable))) + ", " + digest_of(outputs);
     turn.lookup = compiled.report.text("lookup");
     turn.reason = compiled.report.text("reason");
     turn.ran = late_passes_of(compiled.report, registered);

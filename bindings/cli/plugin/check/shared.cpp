@@ -88,7 +88,7 @@ void fail(const Item &item, const std::string &what) { throw Failure("graph '" +
 std::string after(const Context &context, const Registered &registered, const Item &item) {
   try {
     const Graph graph = parse(context, item.json);
-    return text_of(context, compile(context, graph, passed(registered)).executable);
+    return text_with_constants(graph_of(context, compile(context, graph, passed(registered)).executable));
   } catch (const Failure &failure) {
     fail(item, failure.what());
   }
