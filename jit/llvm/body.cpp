@@ -1,4 +1,7 @@
 // Bodies: one LLVM value for each value of the SSA list, in order.
+#include <algorithm>
+#include <array>
+
 #include "jit/llvm/emitter.h"
 
 namespace kiln::codegen {
@@ -8,18 +11,17 @@ namespace {
 // compares vectors of i64 a few lanes at a time and packs what comes out. Empty: they are as they were made.
 Values narrow_operands(KernelState &state, const kernel::Body &body, const kernel::Value &value, const Values &done,
                        const Point &point) {
-  Values narrow;
-  bool varies = false;
   if (kernel::core_info(value.op).group != kernel::CoreGroup::compare || point.width * 64 <= state.features.vector_bits)
-    return narrow;
-  for (const int32_t argument : std::span(value.args).first(2)) {
-    const kernel::Value &operand = body.values[static_cast<size_t>(argument)];
-    if (operand.op != kernel::Core::index) return {};
-    varies |= done[static_cast<size_t>(argument)]->getType()->isVectorTy();
-    narrow.push_back(emit_narrow_lanes(state, operand.expr, point, done));
+    return {};
+  const std::array arguments = {static_cast<size_t>(value.args[0]), static_cast<size_t>(value.args[1])};
+  if (std::ranges::none_of(arguments, [&](size_t k) { return done[k]->getType()->isVectorTy(); })) return {};
+  Values narrow;
+  for (const size_t k : arguments) {
+    if (body.values[k].op != kernel::Core::index) return {};
+    narrow.push_back(emit_narrow_lanes(state, body.values[k].expr, point, done));
     if (!narrow.back()) return {};
   }
-  return varies ? narrow : Values();
+  return narrow;
 }
 
 llvm::Value *emit_value(KernelState &state, const kernel::Body &body, const kernel::Value &value, const Values &done,

@@ -34,8 +34,9 @@ class ElementAccess {
     if (at_.contiguous()) prefetch();
     llvm::Value *mask = mask_with(valid);
     llvm::Value *elements;
-    if (takes_every_other()) return decode(load_every_other(mask, valid));
-    if (!mask) {
+    if (takes_every_other()) {
+      return decode(load_every_other(mask, valid));
+    } else if (!mask) {
       elements = at_.contiguous() ? load_at(address(), vector()) : load_lanes(nullptr, nullptr);
     } else if (at_.contiguous() && has_masked()) {
       llvm::Value *otherwise = valid ? splat(state_, fill(), width()) : llvm::Constant::getNullValue(vector());
@@ -154,8 +155,8 @@ class ElementAccess {
   // the last one everything exists, and beyond them nothing is read.
   llvm::Value *load_every_other(llvm::Value *mask, llvm::Value *valid) {
     const unsigned half = width() / 2;
-    llvm::SmallVector<int, 16> crossed,
-        chosen;  // mask lanes 0 4 1 5 2 6 3 7; elements 0 2 4 6 of one, 1 3 5 7 of the other
+    // Of 8 lanes: the mask's 0 4 1 5 2 6 3 7, then elements 0 2 4 6 of the first vector and 1 3 5 7 of the second.
+    llvm::SmallVector<int, 16> crossed, chosen;
     for (unsigned lane = 0; lane < width(); ++lane) {
       crossed.push_back(static_cast<int>(lane / 2 + lane % 2 * half));
       chosen.push_back(static_cast<int>(lane < half ? 2 * lane : 2 * lane + 1));
