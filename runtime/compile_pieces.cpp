@@ -77,9 +77,7 @@ Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &t
   Result<MadePiece> made = find_or_make(work, graph, target);
   // What passes did is told of what fails, too.
   std::ranges::move(report.passes, std::back_inserter(outer.report.passes_of_pieces));
-  for (std::string &warning : report.warnings)
-    if (std::ranges::find(outer.report.warnings, warning) == outer.report.warnings.end())
-      outer.report.warnings.push_back(std::move(warning));
+  std::ranges::move(report.warnings, std::back_inserter(outer.report.warnings));
   if (!made.ok()) return made;
   outer.asked.merge(work.asked);
   if (outer.uncacheable.empty()) outer.uncacheable = std::move(work.uncacheable);

@@ -499,7 +499,8 @@ Result<ArtifactPtr> seal(Work &work, Artifact made, std::span<const uint32_t> fr
   if (unsaved.empty()) {
     KILN_ASSIGN(unsaved, not_for_others(work));
   }
-  if (!unsaved.empty() && work.cache() && work.report.lookup != Outcome::bypass)
+  // Of a piece the whole says it, which then is not saved either.
+  if (!unsaved.empty() && work.piece.empty() && work.cache() && work.report.lookup != Outcome::bypass)
     KILN_TRY(warn(work, str_cat("not saved: ", unsaved)));
   KILN_ASSIGN(Artifact read, read_artifact(write_artifact(made)));
   const auto artifact = std::make_shared<const Artifact>(std::move(read));

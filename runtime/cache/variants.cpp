@@ -134,7 +134,9 @@ void KnownQuestions::add(const Digest &graph_key, std::string path, QuestionSet 
 }
 
 std::string differing_answers(const std::string &folder, Questions &questions) {
-  size_t fewest = SIZE_MAX, most_equal = 0;
+  // How many answers differ, and how many do not: of as few that do, more that do not are nearer, for what was asked
+  // may follow from answers.
+  std::pair<size_t, size_t> least(SIZE_MAX, 0);
   std::string nearest = "no record for what passes ask";
   for (const std::string &path : files_of(folder, record_suffix)) {
     const RecordFile file = open_record(path, SectionKind::components);
@@ -153,10 +155,9 @@ std::string differing_answers(const std::string &folder, Questions &questions) {
       one = str_cat("question ", names, " is answered ", now.ok() ? now->text : now.status().message(),
                     ", and the nearest record was made after ", answer.text);
     }
-    // Of as many differences that one is nearest which has more in common: what was asked may follow from answers.
-    if (count == 0 || count > fewest || (count == fewest && equal <= most_equal)) continue;
-    fewest = count;
-    most_equal = equal;
+    const bool is_nearer = count < least.first || (count == least.first && equal > least.second);
+    if (count == 0 || !is_nearer) continue;
+    least = {count, equal};
     nearest = count == 1 ? one : str_cat("questions ", names, " are answered otherwise than for the nearest record");
   }
   return nearest;

@@ -1,5 +1,6 @@
 // What becomes of a compile one of whose passes fails, by the policy of its context; and how its failures are told
 // apart.
+#include <array>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -154,20 +155,40 @@ TEST_P(PassPolicy, AnEarlyPassThatIsSkippedLeavesAGraphThatIsKeyedAsItIs) {
 }
 
 TEST_P(PassPolicy, OfPassesOnPiecesIsToldAndCountedAsOfOthers) {
-  open("fail");
-  TestPass &pass = *passes.emplace_back(std::make_unique<TestPass>(throws, "low"));
-  pass.pass.stage = KILN_STAGE_LOWER;
-  ASSERT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));
-  graph = host::parse(context.get(), R"({"kiln": 1, "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
-    "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "abs", "inputs": ["a"]},
-              {"name": "y", "op": "neg", "inputs": ["b"]}], "outputs": [{"name": "y", "value": "y"}]})");
-  const host::Compiled compiled = host::compile(context.get(), graph.get(), [](kiln_options *options) {
-    const kiln_text op{"abs", 3};
-    const kiln_attr attr = host::attr("split_at", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &op);
-    EXPECT_OK(kiln_options_set(options, &attr));
-  });
-  EXPECT_NE(compiled.error.message.find("pass 'low' of the host: "), std::string::npos) << compiled.error.message;
+  static constexpr std::array<uint8_t, 16> uuid = {1};
+  const auto compile_in_pieces = [&](std::string_view policy) {
+    open(policy);
+    TestPass &pass = *passes.emplace_back(std::make_unique<TestPass>(throws, "low"));
+    pass.pass.stage = KILN_STAGE_LOWER;
+    pass.pass.uuid = uuid.data();
+    pass.pass.flags = KILN_PASS_UUID_SUFFICES;
+    EXPECT_OK(kiln_pass_register(context.get(), &pass.pass, nullptr, nullptr));
+    graph = host::parse(context.get(), R"({"kiln": 1,
+      "inputs": [{"name": "x", "type": {"dtype": "f32", "shape": ["n"]}}],
+      "nodes": [{"name": "a", "op": "neg", "inputs": ["x"]}, {"name": "b", "op": "abs", "inputs": ["a"]},
+                {"name": "y", "op": "exp", "inputs": ["b"]}], "outputs": [{"name": "y", "value": "y"}]})");
+    return host::compile(context.get(), graph.get(), [](kiln_options *options) {
+      const kiln_text op{"abs", 3};
+      const kiln_attr attr = host::attr("split_at", KILN_ATTR_TEXT | KILN_ATTR_LIST, 1, &op);
+      EXPECT_OK(kiln_options_set(options, &attr));
+    });
+  };
+  const host::Compiled failed = compile_in_pieces("fail");
+  EXPECT_NE(failed.error.message.find("pass 'low' of the host: "), std::string::npos) << failed.error.message;
   EXPECT_EQ(counted("threw"), 1);
+  graph = nullptr;
+  context = nullptr;
+
+  warnings.clear();
+  const host::Compiled skipped = compile_in_pieces("skip");
+  ASSERT_EQ(skipped.error, host::Error());
+  EXPECT_EQ(counted("threw"), 2) << "once a piece";
+  EXPECT_EQ(counted("skipped"), 2);
+  const std::string why = "pass 'low' of the host: failed: it threw an exception: it did";
+  EXPECT_EQ(warnings, (std::vector<std::string>{"skipped: " + why, "skipped: " + why,
+                                                "not saved: pass 'low' of the host was skipped"}));
+  for (const char *piece : {"0", "1"})
+    EXPECT_EQ(host::text(skipped.report, std::string("made.pieces.") + piece + ".made.passes.0.skipped"), why);
 }
 
 TEST_P(PassPolicy, AnUnknownOneIsRefusedWithThoseThereAre) {
