@@ -42,8 +42,11 @@ inline bool fusion_changes_nothing(const Case &c, const Target &target) {
     const Result<kernel::Fused> fused = kernel::fuse(lowered->program, target, {.fuse = fuse});
     if (!fused.ok()) return str_cat(fuse, " fails");
     return join(fused->launches, "\n", [](const kernel::Launch &launch) {
+      const auto base = [](const kernel::Launch::Base &of) { return str_cat(of.buffer, " in ", of.tensor); };
       return str_cat(kernel::print(*launch.kernel), launch.prepared, " of ",
-                     join(launch.buffers, ", ", [](uint32_t tensor) { return str_cat(tensor); }));
+                     join(launch.buffers, ", ", [](uint32_t tensor) { return str_cat(tensor); }), "; ",
+                     join(launch.symbols, ", ", [](const std::string &symbol) { return symbol; }), "; ",
+                     join(launch.bases, ", ", base));
     });
   };
   return launches(true) == launches(false);

@@ -95,6 +95,17 @@ class Conformance : public ::testing::TestWithParam<const Op *> {
   }
 };
 
+// Which runs are left out: were it all of them, conformance would show nothing of kernels that are not fused.
+TEST(Fusion, ChangesNothingOfOneComputeAndSomethingOfSeveral) {
+  const Target v3 = *Target::by_name("v3");
+  for (const auto &[name, changes_nothing] :
+       {std::pair("exp", true), {"sum", true}, {"softmax", false}, {"gelu", false}}) {
+    const Result<std::vector<Case>> cases = cases_of(*find_op(name));
+    ASSERT_TRUE(cases.ok()) << cases.status().message();
+    EXPECT_EQ(fusion_changes_nothing(cases->front(), v3), changes_nothing) << cases->front().name;
+  }
+}
+
 TEST_P(Conformance, AgreesWithTheReferenceOnEverySample) { expect_agreement(processor_backends()); }
 
 TEST_P(Conformance, OnTheStandinForAGpuAgreesWithTheReferenceOnEverySample) {

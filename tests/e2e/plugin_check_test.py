@@ -180,6 +180,8 @@ class CheckTest(Case):
         self.assertIn("--only: there is no test 'laod' (did you mean 'load'?)",
                       self.kiln("plugin", "check", plugin, "--only", "laod", code=2))
         self.assertIn("--level: '11' is not an integer from 1 to 10", self.kiln("plugin", "check", plugin, "--level", 11, code=2))
+        self.assertIn("--tolerance: '-1' is not a number above 0",
+                      self.kiln("plugin", "check", plugin, "--tolerance", "-1", code=2))
         self.assertIn("No such file", self.kiln("plugin", "check", self.file("absent.so"), code=1))
         told = self.kiln("plugin", "check", plugin, self.file("absent.json"), code=1)
         self.assertTrue("absent.json: No such file" in told and "FAIL" not in told, told)

@@ -21,7 +21,7 @@
 #include <initializer_list>
 #include <new>
 #include <optional>
-#include <stdexcept>
+#include <stdexcept>  // for what passes throw
 #include <string>
 #include <string_view>
 #include <utility>

@@ -30,7 +30,7 @@ void scale(Rewriter &graph) {
 }
 Pattern scaled() {
   PatternBuilder pattern("scaled");
-  pattern.capture("x");
+  pattern.capture("x").shape({int64_t{2}});
   pattern.capture("c").number();
   pattern.node("y", "mul", {"x", "c"});
   pattern.outputs({"y"});
