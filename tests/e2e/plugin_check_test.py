@@ -64,6 +64,12 @@ class CheckTest(Case):
                 self.assertRegex(told, f"^FAIL  {test} +.*({expected})")
                 self.assertRegex(told, r"\n      mend: \w")
 
+    def test_what_does_not_compile_is_told_to_be_mended_alike_by_each_test_that_meets_it(self):
+        for test in ("invariants", "numerics", "repeat", "names"):
+            told = self.failures(self.bad_plugin("TYPE"), "--only", test)
+            self.assertRegex(told, f"^FAIL  {test} +graph .*invariant 'signature' broken")
+            self.assertIn("\n      mend: kiln plugin check P.so --graph NAME writes the graph, kiln run", told)
+
     def test_the_same_plugin_without_a_mistake_passes_all(self):
         told = self.kiln("plugin", "check", self.bad_plugin("NONE"))
         self.assertIn("15 of 15 tests passed, at level 10\n", told)

@@ -69,9 +69,8 @@ const Test &test_named(const std::string &name) {
   throw Usage("--only: there is no test '" + name + "'" + suggestion(name, known));
 }
 
-void print_failure(const Test &test, const std::string &what) {
-  print("FAIL  " + padded(std::string(test.name), 14) + printable(what) + "\n      mend: " + std::string(test.mend) +
-        "\n");
+void print_failure(const Test &test, const std::string &what, std::string_view mend) {
+  print("FAIL  " + padded(std::string(test.name), 14) + printable(what) + "\n      mend: " + std::string(mend) + "\n");
 }
 
 std::string passed_line(const Test &test) { return "ok    " + std::string(test.name) + "\n"; }
@@ -79,9 +78,10 @@ std::string passed_line(const Test &test) { return "ok    " + std::string(test.n
 int run_here(const Test &test, const Checked &subject) {
   try {
     test.run(subject);
+  } catch (const Uncompiled &failure) {
+    return print_failure(test, failure.what(), test_named("invariants").mend), 1;
   } catch (const std::exception &failure) {
-    print_failure(test, failure.what());
-    return 1;
+    return print_failure(test, failure.what(), test.mend), 1;
   }
   print(passed_line(test));
   return 0;
@@ -112,9 +112,11 @@ bool passes(const Test &test, const Checked &subject) {
   if (ended.code > 0 && told != std::string::npos)
     print(ended.output.substr(told));
   else
-    print_failure(test, ended.how.empty()
-                            ? "it ended the process, with exit code " + std::to_string(ended.code) + ": " + ended.output
-                            : ended.how);
+    print_failure(test,
+                  ended.how.empty()
+                      ? "it ended the process, with exit code " + std::to_string(ended.code) + ": " + ended.output
+                      : ended.how,
+                  test.mend);
   return false;
 }
 

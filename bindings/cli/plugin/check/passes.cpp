@@ -32,7 +32,7 @@ Executable compiled(const Context &context, const Registered &registered, const 
     } catch (const Failure &) {
       return {};
     }
-    fail(item, failure.what());
+    throw Uncompiled(item, failure);
   }
 }
 

@@ -85,12 +85,14 @@ std::vector<Item> some_graphs(const Checked &subject, uint64_t randoms) {
 
 void fail(const Item &item, const std::string &what) { throw Failure("graph '" + item.name + "': " + what); }
 
+Uncompiled::Uncompiled(const Item &item, const Failure &why) : Failure("graph '" + item.name + "': " + why.what()) {}
+
 std::string after(const Context &context, const Registered &registered, const Item &item) {
   try {
     const Graph graph = parse(context, item.json);
     return text_with_constants(graph_of(context, compile(context, graph, passed(registered)).executable));
   } catch (const Failure &failure) {
-    fail(item, failure.what());
+    throw Uncompiled(item, failure);
   }
 }
 

@@ -62,6 +62,10 @@ Options without_passes(const Registered &registered);
 std::string bytes_of(const Checked &subject);
 // The graphs that are given, then `randoms` random ones.
 std::vector<Item> some_graphs(const Checked &subject, uint64_t randoms);
+// What does not compile with the plugin's passes, whichever test meets it: what mends it is told by test invariants.
+struct Uncompiled : Failure {
+  Uncompiled(const Item &item, const Failure &why);
+};
 // A Failure that names the item, and how to see it.
 [[noreturn]] void fail(const Item &item, const std::string &what);
 // The graph behind the plugin's passes, as text; what fails is the item's Failure.
