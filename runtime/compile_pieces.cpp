@@ -76,7 +76,7 @@ Result<MadePiece> make_piece(Work &outer, const GraphPtr &graph, const Target &t
   work.piece = str_cat("piece ", outer.report.pieces.size() - 1);
   Result<MadePiece> made = find_or_make(work, graph, target);
   // What passes did is told of what fails, too.
-  std::ranges::move(report.passes, std::back_inserter(outer.report.passes_of_pieces));
+  out.passes = std::move(report.passes);
   std::ranges::move(report.warnings, std::back_inserter(outer.report.warnings));
   if (!made.ok()) return made;
   outer.asked.merge(work.asked);

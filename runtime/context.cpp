@@ -255,8 +255,9 @@ void CompileCounts::add(const CompileReport &report) {
 }
 
 void PassCounts::add(const CompileReport &report) {
-  for (const std::vector<PassRun> *runs : {&report.passes, &report.passes_of_pieces})
-    for (const PassRun &run : *runs) add(run);
+  for (const PassRun &run : report.passes) add(run);
+  for (const PieceReport &piece : report.pieces)
+    for (const PassRun &run : piece.passes) add(run);
   for (const EntryReport &entry : report.entries)
     if (entry.made) add(*entry.made);
 }

@@ -21,6 +21,11 @@ void write_texts(std::string_view name, std::span<const std::string> texts, Json
   json.end_list();
 }
 
+// Left out where there are none.
+void write_any_texts(std::string_view name, std::span<const std::string> texts, JsonWriter &json) {
+  if (!texts.empty()) write_texts(name, texts, json);
+}
+
 // "" for a pass that ran on nothing.
 std::string hex_of(const Digest &digest) { return digest == Digest() ? std::string() : digest.hex(); }
 
@@ -86,6 +91,24 @@ void write_patterns(std::span<const PatternRun> patterns, JsonWriter &json) {
   json.end_list();
 }
 
+void write_passes(std::span<const PassRun> passes, JsonWriter &json) {
+  json.key("passes").begin_list();
+  for (const PassRun &pass : passes) {
+    json.begin_object().member("name", pass.name).member("stage", pass.stage);
+    json.member("rewrites", pass.rewrites).member("runs", pass.runs).member("ms", pass.ms);
+    json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
+    if (pass.clones) json.member("clones", pass.clones);
+    if (pass.numerics) json.member("numerics", true);
+    if (!pass.failed_by.empty()) json.member("failed_by", pass.failed_by);
+    if (!pass.skipped.empty()) json.member("skipped", pass.skipped);
+    write_any_texts("notes", pass.notes, json);
+    write_any_texts("warnings", pass.warnings, json);
+    write_patterns(pass.patterns, json);
+    json.member("digest", hex_of(pass.digest)).end_object();
+  }
+  json.end_list();
+}
+
 // A piece's beginning, which the compile and the artifact tell alike.
 void begin_piece(const PieceReport &piece, JsonWriter &json) {
   json.begin_object();
@@ -144,14 +167,6 @@ void write_guards(const FixedSizes &sizes, JsonWriter &json) {
   json.end_list();
 }
 
-// Left out when there are none.
-void write_texts(std::string_view name, const std::vector<std::string> &texts, JsonWriter &json) {
-  if (texts.empty()) return;
-  json.key(name).begin_list();
-  for (const std::string &text : texts) json.value(text);
-  json.end_list();
-}
-
 std::string to_json(const CompileReport &report) {
   JsonWriter json;
   json.begin_object().member("lookup", name_of(report.lookup)).member("reason", report.reason);
@@ -169,22 +184,8 @@ std::string to_json(const CompileReport &report) {
   json.member("backend", report.backend).member("target", report.target);
   write_device_kernels(report.device_kernels, json);
   if (!report.in_place.empty()) json.key("in_place").raw(report.in_place);
-  json.key("passes").begin_list();
-  for (const PassRun &pass : report.passes) {
-    json.begin_object().member("name", pass.name).member("stage", pass.stage);
-    json.member("rewrites", pass.rewrites).member("runs", pass.runs).member("ms", pass.ms);
-    json.member("nodes_before", pass.nodes_before).member("nodes_after", pass.nodes_after);
-    if (pass.clones) json.member("clones", pass.clones);
-    if (pass.numerics) json.member("numerics", true);
-    if (!pass.failed_by.empty()) json.member("failed_by", pass.failed_by);
-    if (!pass.skipped.empty()) json.member("skipped", pass.skipped);
-    write_texts("notes", pass.notes, json);
-    write_texts("warnings", pass.warnings, json);
-    write_patterns(pass.patterns, json);
-    json.member("digest", hex_of(pass.digest)).end_object();
-  }
-  json.end_list();
-  write_texts("warnings", report.warnings, json);
+  write_passes(report.passes, json);
+  write_any_texts("warnings", report.warnings, json);
   if (report.verified) json.member("verified", true);
   write_answers(report.answers, json);
   write_stages(report.stages, json);
@@ -194,6 +195,7 @@ std::string to_json(const CompileReport &report) {
     begin_piece(piece, json);
     if (!piece.same_as) {
       json.member("lookup", name_of(piece.lookup)).member("reason", piece.reason);
+      write_passes(piece.passes, json);
       compiled += piece.lookup != Outcome::hit;
     }
     json.end_object();

@@ -25,6 +25,7 @@ struct PieceReport {
   std::string reason = {}, made = {};  // made: as the compile's
   Digest key = {};
   std::optional<uint64_t> same_as = {};  // number of the piece before it that it is equal to: then nothing was asked
+  std::vector<PassRun> passes = {};      // of stage lower, which run on each piece
 };
 
 struct DeviceKernel {
@@ -53,11 +54,10 @@ struct CompileReport {
   Digest key;                                 // zero: bypassed or cache off
   std::vector<KeyComponent> components = {};  // of the key, where it was looked up and nothing was found
   std::vector<PassRun> passes;
-  std::vector<PassRun> passes_of_pieces;  // those that ran on pieces, each of which has them in its `made`
-  std::vector<std::string> warnings;      // that this compile gave rise to
-  bool verified = false;                  // a hit that was made again, likewise
-  std::vector<Answer> answers;            // what passes asked that the artifact was made with
-  std::vector<StageDigest> stages;        // those that the compile came through; "piece": of a piece as it was cut out
+  std::vector<std::string> warnings;  // that this compile gave rise to
+  bool verified = false;              // a hit that was made again, likewise
+  std::vector<Answer> answers;        // what passes asked that the artifact was made with
+  std::vector<StageDigest> stages;    // those that the compile came through; "piece": of a piece as it was cut out
   uint32_t kernels_compiled = 0, kernels_from_cache = 0, kernels_distinct = 0, launches = 0;
   uint32_t materialised = 0;                             // kernel::Fused; on a HIT 0, for nothing is fused
   bool llvm_loaded = false;                              // in this process, by this compile or an earlier one
@@ -78,10 +78,11 @@ struct CompileReport {
 //  {"lookup_ms": ms, ...}, "total_ms": ms, "backend": ..., "target": ..., "device_kernels": [...], "in_place":
 //  in_place_json() once there is a plan, "passes": [{"name", "stage", "rewrites", ...; "clones", "notes", "warnings",
 //  "patterns" where there are some}], "warnings" where there are some, "questions": [{"question", "answer"}] where
-//  there are some, "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup" and
-//  "reason"}], "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state": "made" | "later", and
-//  of one that is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache", "total_ms"}], "dump" and
-//  "components": [{"name", "digest", "text"}] where there are some, "made": provenance_json()}
+//  there are some, "stages": [{"stage", "digest"}], "pieces": [{"nodes", "inputs", "key", "same_as", or "lookup",
+//  "reason" and "passes", as above}], "pieces_compiled", "entries": [{"name", "guards": [{"symbol", "value"}], "state":
+//  "made" | "later", and of one that is made "lookup", "reason", "key", "kernels_compiled", "kernels_from_cache",
+//  "total_ms"}], "dump" and "components": [{"name", "digest", "text"}] where there are some, "made":
+//  provenance_json()}
 std::string to_json(const CompileReport &report);
 // The images of an artifact for a device, without their code; of any other, none.
 std::vector<DeviceKernel> device_kernels(const Artifact &artifact);

@@ -19,7 +19,10 @@ struct Failure {
 };
 void PrintTo(const Failure &failure, std::ostream *out) { *out << failure.name; }
 
-kiln_error *throws(kiln_pass_call *) { throw std::runtime_error("it did"); }
+kiln_error *throws(kiln_pass_call *call) {
+  if (kiln_error *error = kiln_pass_note(call, "it tries", 8)) return error;
+  throw std::runtime_error("it did");
+}
 kiln_error *fails(kiln_pass_call *call) {
   (void)host::take(host::scale_output(call, 2));
   return kiln_error_create(KILN_OUT_OF_RANGE, "it does", 7, nullptr);
@@ -187,8 +190,13 @@ TEST_P(PassPolicy, OfPassesOnPiecesIsToldAndCountedAsOfOthers) {
   const std::string why = "pass 'low' of the host: failed: it threw an exception: it did";
   EXPECT_EQ(warnings, (std::vector<std::string>{"skipped: " + why, "skipped: " + why,
                                                 "not saved: pass 'low' of the host was skipped"}));
-  for (const char *piece : {"0", "1"})
-    EXPECT_EQ(host::text(skipped.report, std::string("made.pieces.") + piece + ".made.passes.0.skipped"), why);
+  for (const std::string piece : {"0", "1"}) {
+    const std::string pass = "pieces." + piece + ".passes.0.";
+    EXPECT_EQ(host::text(skipped.report, pass + "skipped"), why);
+    EXPECT_EQ(host::text(skipped.report, pass + "failed_by"), "throw");
+    EXPECT_EQ(host::text(skipped.report, pass + "notes.0"), "it tries");
+    EXPECT_EQ(host::text(skipped.report, "made.pieces." + piece + ".made.passes.0.skipped"), why);
+  }
 }
 
 TEST_P(PassPolicy, AnUnknownOneIsRefusedWithThoseThereAre) {
