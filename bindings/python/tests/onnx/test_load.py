@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from graphs import BOOL, F32, I64, model, node, value
+from small_models import BOOL, F32, I64, model, node, value
 from onnx import TensorProto, helper, numpy_helper
 
 import kiln

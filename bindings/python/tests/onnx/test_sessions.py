@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphs import I64, model, node, value
+from small_models import I64, model, node, value
 from onnx import helper
 
 import kiln

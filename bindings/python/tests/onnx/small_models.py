@@ -1,4 +1,7 @@
-"""Small models, as the tests write them."""
+"""Small models, as the tests write them.
+
+Not `graphs`: the models' tests import a module of that name, in the same process.
+"""
 
 from __future__ import annotations
 
