@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 import timeit
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -71,11 +72,15 @@ def timer(work: str | Callable[[], Any], **names: Any) -> timeit.Timer:
     return timeit.Timer(work, globals=names)
 
 
+# Threads of OpenMP wait awake for the next work, on the core that the next turn needs: torch's for up to 10 ms.
+ASLEEP_S = 0.02
+
+
 def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float = 0.005) -> dict[str, list[float]]:
     """Seconds of each, a number a round: they take turns, so that what disturbs the machine disturbs all alike.
 
-    Each turn lasts about `seconds`, after an eighth of it that is not counted: caches, threads that went to sleep, and
-    those of whose turn it was before, which may wait awake for a while.
+    Each turn lasts about `seconds`. Before it comes a pause, in which threads of whose turn it was go to sleep, and then an
+    eighth of the turn that is not counted: caches, and threads that have slept.
     """
     counts: dict[str, int] = {}
     times: dict[str, list[float]] = {name: [] for name in timers}
@@ -84,6 +89,7 @@ def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float =
         counts[name] = 1 if effort.brief else max(1, round(seconds / (min(each.repeat(3, 3)) / 3)))
     for turn in range(effort.rounds(rounds)):
         for name in timers if turn % 2 else reversed(list(timers)):
+            time.sleep(ASLEEP_S)
             timers[name].timeit(max(1, counts[name] // 8))
             times[name].append(timers[name].timeit(counts[name]) / counts[name])
     return times
