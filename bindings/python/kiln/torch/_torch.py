@@ -15,6 +15,7 @@ from torch._dynamo.utils import counters
 from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.graph import _BoxedCodeGen
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.checkpoint import CheckpointPolicy
@@ -28,8 +29,7 @@ MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no ba
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod",
            "ModularIndexing", "PythonMod", "TESTED", "ToFloat", "annotations_of", "aot_autograd", "asserts", "boxed",
            "composites", "drop_unused", "dynamo_counts", "expr", "fake_empty", "for_files", "is_kept", "is_ordered",
-           "load_graph",
-           "min_cut_rematerialization_partition", "module_path", "output_code", "overload_name", "range_of", "reads_data",
+           "load_graph", "may_be_nothing", "min_cut_rematerialization_partition", "module_path", "output_code", "overload_name", "range_of", "reads_data",
            "register_optimizer_step_post_hook", "save_graph", "schema_with", "static_inputs", "with_wide_floats",
            "wants_files", "writes"]
 
@@ -39,6 +39,14 @@ def expr(size: Any) -> Any:
     if type(size) is int:  # as most are; a compile asks thousands of times
         return size
     return size.node.expr if isinstance(size, SYMBOLIC) else size
+
+
+def may_be_nothing(size: Any) -> bool:
+    """Whether a size may be 0 in a run: of others than those that data decide, a guard of torch's has told."""
+    if type(size) is int:
+        return size == 0
+    environment: Any = size.node.shape_env
+    return bool(free_unbacked_symbols(size)) and not environment.bound_sympy(size.node.expr).lower > 0
 
 
 def range_of(size: torch.SymInt | torch.SymFloat, symbol: Any,

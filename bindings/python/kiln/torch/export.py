@@ -20,7 +20,7 @@ def export(module: torch.nn.Module, args: Sequence[Any], *, kwargs: dict[str, An
     """The graph of the module at such arguments, and its weights by the names of the graph's parameters.
 
     dynamic_shapes is torch.export's: which sizes may change. All of the module must be Kiln's: what is not is an error
-    that names it. Weights are the module's own tensors, not copies; save them with safetensors, or bind them.
+    that names it. Outputs have the names of torch's nodes; one that is given twice is "mul", then "mul.2". Weights are the module's own tensors, not copies; save them with safetensors, or bind them.
     """
     program = torch.export.export(module, tuple(args), kwargs, dynamic_shapes=dynamic_shapes)
     program = program.run_decompositions(_torch.composites())
@@ -47,11 +47,14 @@ def export(module: torch.nn.Module, args: Sequence[Any], *, kwargs: dict[str, An
         except Unsupported as why:
             raise kiln.Unimplemented(f"[{node.target}] node {node.name}: {why}") from why
         taken.add(node)
+    given: dict[str, int] = {}  # how often an output's name was
     for spec, node in zip(signature.output_specs, nodes[-1].args[0]):
         if not isinstance(node, torch.fx.Node) or not isinstance(node.meta["val"], torch.Tensor):
             raise kiln.Unimplemented(f"output {spec.arg} is no tensor")
         lowering.value(node)
-        lowering.output(node, row_major=True)
+        given[node.name] = given.get(node.name, 0) + 1
+        again = f".{given[node.name]}" if given[node.name] > 1 else ""
+        lowering.output(node, row_major=True, name=node.name + again)
     used = {names[node] for node in lowering.inputs if node in frozen}
     return lowering.finish(), {name: tensor for name, tensor in weights.values() if name in used}
 

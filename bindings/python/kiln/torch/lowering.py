@@ -194,6 +194,12 @@ class Lowering:
         self._say_symbols(size)
         return sizes.to_dim(size)
 
+    def need_elements(self, dims: Sequence[int]) -> None:
+        """Leaves to torch what it refuses of no elements: where the first operand has none along a dim, or may have."""
+        for size in (self.fake(0).shape[dim] for dim in dims):
+            if _torch.may_be_nothing(size):
+                raise Unsupported(f"of {size} elements, and torch refuses what has none")
+
     def reshape(self, x: kiln.Value, shape: Sequence[Any]) -> kiln.Value:
         return self.op("reshape", x, shape=list(shape))
 
@@ -252,13 +258,13 @@ class Lowering:
                 self._add_input(node)
         return self._values[node]
 
-    def output(self, node: torch.fx.Node, row_major: bool = False) -> None:
+    def output(self, node: torch.fx.Node, row_major: bool = False, name: str | None = None) -> None:
         """Makes a value an output, with the strides that torch knows of it."""
         fake = node.meta["val"]
-        strides = None if row_major or sizes.overlaps(fake) else sizes.strides_of(fake)
+        strides = None if row_major or sizes.overlaps(fake) else sizes.strides_of_result(fake)
         for stride in fake.stride() if strides else ():
             self.size(stride)
-        self.graph.output(self._values[node], node.name, strides=strides)
+        self.graph.output(self._values[node], name or node.name, strides=strides)
 
     def finish(self) -> kiln.Graph:
         """The graph, in which every symbol has what binds it."""

@@ -104,6 +104,19 @@ def strides_of(value: torch.Tensor) -> list[int | kiln.Dim] | None:
     return _symbolic_strides_of(value)
 
 
+def strides_of_result(value: torch.Tensor) -> list[int | kiln.Dim] | None:
+    """The same, as a user sees them: those of dims of one element or of none, too, of which no memory tells."""
+    strides, sizes = ([known(each) for each in all_] for all_ in (value.stride(), value.shape))
+    if None in strides or None in sizes:
+        return strides_of(value)
+    step = 1
+    for size, stride in zip(reversed(sizes), reversed(strides)):
+        if stride != step:
+            return strides  # type: ignore[return-value]
+        step *= size  # type: ignore[operator]
+    return None
+
+
 def _row_major(sizes: list[int], strides: list[int]) -> bool:
     step = 1
     for size, stride in zip(reversed(sizes), reversed(strides)):

@@ -33,3 +33,28 @@ def test_what_kiln_lacks_is_an_error_that_names_it():
     norm = torch.nn.BatchNorm1d(3).train()
     with pytest.raises(kiln.Unimplemented, match="writes 'running_mean'|writes 'num_batches_tracked'"):
         kiln.torch.export(norm, (torch.randn(4, 3),))
+
+
+def test_a_tensor_that_is_given_twice_has_two_names():
+    class Twice(torch.nn.Module):
+        def forward(self, x):
+            y = x * 2
+            return y, y, x
+
+    graph, _ = kiln.torch.export(Twice(), (torch.randn(3),))
+    program = kiln.compile(graph)
+    assert [each.tolist() for each in program(torch.ones(3))] == [[2] * 3, [2] * 3, [1] * 3]
+    assert '"mul.2"' in graph.to_json()
+
+
+def test_a_slice_that_a_size_counts_from_the_end_is_that_of_the_module():
+    class Last(torch.nn.Module):
+        def forward(self, x, y):
+            return x[:, -y.shape[1]:] * 2
+
+    n, m = torch.export.Dim("n", min=4, max=64), torch.export.Dim("m", min=1, max=4)
+    graph, _ = kiln.torch.export(Last(), (torch.randn(2, 9), torch.randn(2, 3)), dynamic_shapes=({1: n}, {1: m}))
+    program = kiln.compile(graph)
+    for rows, last in ((9, 3), (5, 2)):
+        x, y = torch.randn(2, rows), torch.randn(2, last)
+        torch.testing.assert_close(program(x, y), Last()(x, y))

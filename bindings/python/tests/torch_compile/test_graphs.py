@@ -219,6 +219,46 @@ def test_options_are_checked_by_name_and_reach_kiln():
         torch.compile(lambda x: x + 1, backend=kiln.torch.backend, mode="max-autotune")(x)
 
 
+def written(x, n):
+    x[-n:] = 0
+    x[-n - 1].add_(1)
+    return x * 2
+
+
+SLICES = [
+    lambda x, n: x[-n:] + 1, lambda x, n: x[:-n] + 1, lambda x, n: x[:, -n:] * 2, lambda x, n: x[-n:-1] * 2,
+    lambda x, n: x[n:-n] * 2, lambda x, n: x[-2 * n:-n] * 2, lambda x, n: x[-n::2] * 2, lambda x, n: x[-n] * 2,
+    lambda x, n: torch.cat([x[-n:], x[:-n]]), lambda x, n: x[-((n + 1) // 2):] * 2, written]
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("function", SLICES)
+def test_what_a_size_counts_from_the_end_lies_there(function, dynamic):
+    run = compiled(function, dynamic)
+    for n in (2, 3, 4):
+        same(function, torch.randn(9, 4), n, run=run)
+    assert not kiln.torch.reports()[-1].left, kiln.torch.reports()[-1]
+
+
+@pytest.mark.parametrize("function", SLICES[:3])
+def test_gradients_lie_where_a_size_counts_from_the_end(function):
+    run = compiled(function, True)
+    for n in (2, 3, 4):
+        x = torch.randn(9, 4)
+        mine, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+        run(mine, n).sin().sum().backward()
+        function(theirs, n).sin().sum().backward()
+        torch.testing.assert_close(mine.grad, theirs.grad)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: torch.nn.functional.adaptive_avg_pool2d(x, 1),
+    lambda x: x.flatten(1)[:0].relu() @ x.flatten(1)[:0].t(),
+    lambda x: torch.nn.functional.scaled_dot_product_attention(x[:, :, :0], x[:, :, :0], x[:, :, :0])])
+def test_strides_of_dims_of_one_element_or_none_are_torchs(function):
+    same(function, torch.randn(2, 4, 9, 9).to(memory_format=torch.channels_last))
+
+
 def test_other_dtypes_devices_and_layouts_stay_in_torch():
     same(lambda x: torch.view_as_real(x * x) + 1, torch.randn(3, dtype=torch.complex64))
     assert "complex64" in str(kiln.torch.reports()[-1])

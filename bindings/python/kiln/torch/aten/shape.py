@@ -50,6 +50,15 @@ def _(b: Lowering, x: kiln.Value, dim: Any = None) -> kiln.Value:
     return b.reshape(x, b.sizes())
 
 
+def _from_start(at: Any, size: Any) -> Any:
+    """An index of torch's, whose negatives count from the end. Of one that is made of sizes a run tells which it is."""
+    if isinstance(at, int):
+        return at + size if at < 0 else at
+    if "-" not in at.text:  # symbols are never below 0
+        return at
+    return at + size * kiln.dim_min(kiln.dim_max(0 - at, 0), 1)
+
+
 def bounds(b: Lowering, size: Any, start: Any, end: Any) -> tuple[Any, Any]:
     """Where a slice of torch's begins and ends, which clamps what lies outside and counts negatives from the end."""
     start, end = 0 if start is None else start, size if end is None else end
@@ -57,8 +66,7 @@ def bounds(b: Lowering, size: Any, start: Any, end: Any) -> tuple[Any, Any]:
         end = size
     made = []
     for at in (start, end):
-        if isinstance(at, int) and at < 0:
-            at = at + size
+        at = _from_start(at, size)
         if isinstance(at, int) and isinstance(size, int):
             at = min(max(at, 0), size)
         elif not (isinstance(at, int) and at == 0) and at is not size:
@@ -102,8 +110,7 @@ def _(b: Lowering, x: kiln.Value, dim: int = 0, start: Any = None, end: Any = No
 @row("select.int", "slice reshape", view=True)
 def _(b: Lowering, x: kiln.Value, dim: int, index: Any) -> kiln.Value:
     dim = b.dim(dim, len(x.shape))
-    if isinstance(index, int) and index < 0:
-        index = index + x.shape[dim]
+    index = _from_start(index, x.shape[dim])
     part = b.op("slice", x, dim=dim, start=index, end=index + 1)
     return b.op("squeeze", part, dims=[dim])
 
@@ -275,8 +282,7 @@ def _(b: Lowering, dy: kiln.Value, input_sizes: Sequence[Any], dim: int, index: 
 
 
 def _select_scatter(b: Lowering, x: kiln.Value, part: kiln.Value, dim: int, index: Any) -> kiln.Value:
-    if isinstance(index, int) and index < 0:
-        index = index + x.shape[dim]
+    index = _from_start(index, x.shape[dim])
     return b.op("select_scatter", x, part, dim=dim, index=index)
 
 
