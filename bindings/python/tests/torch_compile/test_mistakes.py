@@ -292,3 +292,21 @@ def test_threads_are_those_that_torch_had_when_the_context_was_made():
     finally:
         torch.set_num_threads(before)
         kiln.set_default_context(None)
+
+
+@pytest.mark.parametrize("function, x, why", [
+    (lambda x: x.max(), torch.ones(0), "numel"), (lambda x: x.min(), torch.ones(0, dtype=torch.int64), "numel"),
+    (lambda x: x[x > 0].max(), -torch.ones(3), "numel"), (lambda x: x[x > 0].amax(0), -torch.ones(3), "non-zero size"),
+    (lambda x: x ** -1, torch.tensor([1, 2]), "negative integer powers")])
+def test_what_eager_refuses_is_no_number(function, x, why):
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        with pytest.raises((RuntimeError, IndexError), match=why):
+            function(x)
+        with pytest.raises((RuntimeError, IndexError), match=f"{why}|Runtime assertion"):
+            torch.compile(function, backend=kiln.torch.backend)(x)
+
+
+def test_the_median_of_nothing_is_eagers():
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        run = torch.compile(lambda x: x[x > 0].median(), backend=kiln.torch.backend)
+        assert run(-torch.ones(3)).isnan() and run(torch.ones(4)) == 1

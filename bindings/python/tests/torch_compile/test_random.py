@@ -215,6 +215,12 @@ def test_one_compile_serves_all_sizes():
     assert len(kiln.torch.reports()) == 2
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_small_float_that_is_drawn_is_below_one(dtype):
+    drawn = compiled(lambda: torch.rand(100000, dtype=dtype))()
+    assert drawn.max() < 1 and drawn.min() == 0 and abs(drawn.double().mean() - 0.5) < 0.005
+
+
 def test_what_kiln_does_not_draw_stays_in_torch():
     def mixed(x):
         return F.dropout(torch.poisson(x.abs()), 0.5), torch.randn(3)

@@ -142,6 +142,8 @@ def _(b: Lowering, x: Any, y: Any) -> kiln.Value:
 
 @row("pow.Tensor_Scalar", "pow square sqrt rsqrt reciprocal mul", FLOATS | INTEGERS)
 def _(b: Lowering, x: kiln.Value, exponent: Any) -> kiln.Value:
+    if b.dtype in INTEGERS and isinstance(exponent, int) and exponent < 0:
+        raise Unsupported(f"integers to the power {exponent}, which torch refuses")
     wide = b.wide(b.cast(x, b.dtype))
     simple = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
     op = simple.get(exponent) if not isinstance(exponent, kiln.Dim) else None

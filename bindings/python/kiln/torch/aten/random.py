@@ -9,7 +9,7 @@ from typing import Any, Callable, Sequence
 import kiln
 from kiln.torch.lowering import Lowering, Number, number, why_not_tensor
 from kiln.torch.random import drawn
-from kiln.torch.rows import FLOATS, Unsupported
+from kiln.torch.rows import FLOATS, SMALL_FLOATS, Unsupported
 
 Key = tuple[kiln.Value, kiln.Value]  # the seed, and the number of the first block
 
@@ -35,6 +35,10 @@ def _type(b: Lowering) -> str:
 
 
 def _uniform(b: Lowering, key: Key, dtype: str, low: Number = 0, high: Number = 1) -> kiln.Value:
+    if dtype in SMALL_FLOATS:  # a number of f32 next to 1 would be rounded to it
+        steps = 2.0 ** {"f16": 11, "bf16": 8}[dtype]
+        step = b.op("floor", _uniform(b, key, "f32", 0, steps))
+        return b.cast(b.op("add", b.op("mul", step, (number(high) - number(low)) / steps), number(low)), dtype)
     return b.op("uniform", *key, low=number(low), high=number(high), shape=b.sizes(), dtype=dtype)
 
 
@@ -71,12 +75,12 @@ def _(b: Lowering, key: Key, x: kiln.Value, p: kiln.Value) -> kiln.Value:
     return b.cast(b.op("bernoulli", b.op("expand", p, shape=b.sizes()), *key), b.dtype)
 
 
-@_row("rand.default rand_like.default", "uniform")
+@_row("rand.default rand_like.default", "uniform floor mul add convert")
 def _(b: Lowering, key: Key, *_: Any, **__: Any) -> kiln.Value:
     return _uniform(b, key, b.dtype)
 
 
-@_row("uniform.default", "uniform")
+@_row("uniform.default", "uniform floor mul add convert")
 def _(b: Lowering, key: Key, x: kiln.Value, low: float = 0, high: float = 1) -> kiln.Value:
     return _uniform(b, key, b.dtype, low, high)
 

@@ -63,12 +63,15 @@ def _extreme(name: str, op: str) -> None:
     def make_all(b: Lowering, x: kiln.Value, dim: Any = None, keepdim: bool = False) -> kiln.Value:
         if not x.shape:
             return b.op("clone", x)
-        return b.op(op, x, dims=dims_of(b, x, dim), keepdim=keepdim)
+        dims = dims_of(b, x, dim)
+        b.need_elements(dims)
+        return b.op(op, x, dims=dims, keepdim=keepdim)
 
     @row(f"{name}.dim", f"{op}_with_indices", FLOATS | INTEGERS)
     def make(b: Lowering, x: kiln.Value, dim: int, keepdim: bool = False) -> tuple[kiln.Value, kiln.Value]:
         if not x.shape:
             return b.op("clone", x), b.full(0, "i64", [])
+        b.need_elements(dims_of(b, x, dim))
         made = b.several(f"{op}_with_indices", x, dim=b.dim(dim, len(x.shape)), keepdim=keepdim)
         return made[0], made[1]
 
@@ -76,6 +79,7 @@ def _extreme(name: str, op: str) -> None:
     def make_index(b: Lowering, x: kiln.Value, dim: int | None = None, keepdim: bool = False) -> kiln.Value:
         if not x.shape:
             return b.full(0, "i64", [])
+        b.need_elements(dims_of(b, x, dim))
         if dim is None:
             flat = b.op(f"arg{name}", b.op("reshape", x, shape=[-1]), dim=0)
             return b.reshape(flat, b.sizes())
@@ -168,6 +172,7 @@ def _(b: Lowering, x: kiln.Value, *, dim: int | None = None, keepdim: bool = Fal
     if not x.shape:
         return b.op("clone", x), b.op("clone", x)
     dims = dims_of(b, x, dim)
+    b.need_elements(dims)
     return b.op("min", x, dims=dims, keepdim=keepdim), b.op("max", x, dims=dims, keepdim=keepdim)
 
 

@@ -78,6 +78,7 @@ def _(b: Lowering, x: kiln.Value, k: Any, dim: int = -1, keepdim: bool = False) 
 def _(b: Lowering, x: kiln.Value, dim: int, keepdim: bool = False) -> tuple[kiln.Value, kiln.Value]:
     if not x.shape:
         raise Unsupported("of a scalar")
+    b.need_elements([b.dim(dim, len(x.shape))])
     values, indices = b.several("median", x, dim=b.dim(dim, len(x.shape)), keepdim=keepdim)
     return values, indices
 
@@ -98,6 +99,7 @@ def _(b: Lowering, x: kiln.Value, boundaries: kiln.Value, *, out_int32: bool = F
 
 @row("median.default", "median reshape", FLOATS | INTEGERS)
 def _(b: Lowering, x: kiln.Value) -> kiln.Value:
+    b.need_elements(range(len(x.shape)))
     return b.several("median", b.op("reshape", x, shape=[-1]), dim=0)[0]
 
 
