@@ -19,7 +19,7 @@ from kiln.onnx import families
 from kiln.onnx._convert import Converter, NeedsValues
 from kiln.onnx._registry import NEWEST, OLDEST
 from kiln.onnx._values import Array
-from kiln.onnx._weights import FOLDER, NameTaken
+from kiln.onnx._weights import FOLDER, NameTaken, misplaced
 
 VARIANTS = 8
 """For so many values of inputs that decide sizes a session is ready at once."""
@@ -55,9 +55,9 @@ def load(source: Source, *, values: Mapping[str, Any] | None = None, inputs: Col
     with a default are weights.
     context: the graph's; the default one.
     Errors: kiln.Unimplemented tells what Kiln lacks, kiln.TypeMismatch what the model has wrong; both name the node.
-    kiln.Corrupt: it is no model, or a file of weights is shorter than it says. kiln.InvalidArgument: weights lie outside of
-    the model's folder. kiln.FileError, an OSError: of files; kiln.FileNotFound, a FileNotFoundError, of those that there are
-    not.
+    kiln.Corrupt: it is no model, a file of weights is shorter than it says, or weights are told to lie where they cannot, or
+    to be of another length than their shape tells. kiln.InvalidArgument: weights lie outside of the model's folder.
+    kiln.FileError, an OSError: of files; kiln.FileNotFound, a FileNotFoundError, of those that there are not.
     """
     return convert(read(source), values, context, inputs)
 
@@ -81,19 +81,22 @@ def convert(model: ir.Model, values: Mapping[str, Any] | None, context: kiln.Con
 
 def read(source: Source) -> ir.Model:
     """The model as onnx-ir has it, after what may be said of it as a whole."""
+    proto, folder = None, None
     try:
         if isinstance(source, onnx.ModelProto):
-            model = ir.serde.deserialize_model(source)
+            proto = source
         elif isinstance(source, bytes):
-            model = ir.serde.deserialize_model(onnx.ModelProto.FromString(source))
+            proto = onnx.ModelProto.FromString(source)
         else:
             path = os.path.abspath(source)
-            model = ir.load(path)
-            model.meta[FOLDER] = os.path.dirname(path)
+            proto, folder = onnx.load(path, load_external_data=False), os.path.dirname(path)
+        model = ir.serde.deserialize_model(proto)
     except OSError as error:
         raise file_error(error.errno, f"the model cannot be read: {error}", error.filename) from error
     except Exception as error:  # protobuf, onnx and onnx-ir have no class in common
-        raise kiln.Corrupt(f"this is no ONNX model: {error}") from error
+        raise kiln.Corrupt(f"this is no ONNX model: {(misplaced(proto) if proto else None) or error}") from error
+    if folder is not None:
+        model.meta[FOLDER] = folder
     families.load_all()
     if not model.opset_imports:
         raise kiln.Corrupt("this is no ONNX model: it says of no operator set that it is of it, as an empty file does not")

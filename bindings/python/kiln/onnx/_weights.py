@@ -6,8 +6,10 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 
 import kiln
@@ -62,29 +64,38 @@ class Weights:
 
         Refuses files outside of the model's folder, links out of it included, and without a folder all files.
         """
-        if isinstance(tensor, ir.ExternalTensor):
-            self._check_file(tensor)
         try:
+            if any(size < 0 for size in tensor.shape.numpy()):  # NumPy would take it for what is left of the bytes
+                raise kiln.Corrupt(f"the weights of '{tensor.name}' are of shape {list(tensor.shape.numpy())}")
+            if isinstance(tensor, ir.ExternalTensor):
+                self._check_file(tensor)
             return np.asarray(tensor.numpy())
+        except kiln.Error:
+            raise
         except (TypeError, ValueError) as error:
             raise kiln.TypeMismatch(f"the elements of '{tensor.name}' cannot be read: {error}") from error
 
     def _check_file(self, tensor: ir.ExternalTensor) -> None:
         location = os.fspath(tensor.location)
-        said = f"the weights of '{tensor.name}' lie in '{location}'"
+        said = f"the weights of '{tensor.name}' lie in {location!r}"
         if self._folder is None:
             raise kiln.InvalidArgument(f"{said}: read the model from its file")
+        if "\0" in location:
+            raise kiln.Corrupt(f"{said}, and a file's name has no null byte")
         root = os.path.realpath(self._folder)
         path = os.path.realpath(os.path.join(root, location))
         if os.path.isabs(location) or os.path.commonpath([root, path]) != root:
             raise kiln.InvalidArgument(f"{said}, which is not in the model's folder")
         if not os.path.isfile(path):  # a pipe would be waited for
             raise file_error(errno.ENOENT, f"{said}, and there is no such file", path)
+        if tensor.length not in (None, tensor.nbytes):
+            raise kiln.Corrupt(f"{said}, of length {tensor.length}, and {tensor.nbytes} bytes were expected for "
+                               f"{tensor.dtype.name}{list(tensor.shape.numpy())}")
         size, begin = os.path.getsize(path), tensor.offset or 0
-        end = begin + (tensor.length or tensor.nbytes)
+        end = begin + tensor.nbytes
         if end > size:
             raise kiln.Corrupt(f"{said}, in bytes {begin} to {end}, and that file has {size}")
-        tensor.base_dir = self._folder  # onnx-ir tells it to the tensors of the model's graph, not of its functions
+        tensor.base_dir = self._folder
 
     def tensor(self, array: Array, name: str) -> Tensor:
         """Elements that the model holds, which are put into the graph when something uses them there."""
@@ -128,6 +139,28 @@ class Weights:
             else:
                 self.arrays[called] = array
                 return value
+
+
+def misplaced(model: onnx.ModelProto) -> str | None:
+    """Of a model that onnx-ir does not read: what should tell where weights lie, and is no number; else None."""
+    messages: list[Any] = [model]
+    while messages:
+        message = messages.pop()
+        for entry in message.external_data if isinstance(message, onnx.TensorProto) else ():
+            if entry.key in ("offset", "length") and not _is_count(entry.value):
+                return (f"the {entry.key} of the weights of '{message.name}' in their file is {entry.value[:32]!r}, and a "
+                        "number of bytes was expected")
+        for field, value in message.ListFields():
+            if field.message_type:
+                messages.extend([value] if hasattr(value, "ListFields") else value)
+    return None
+
+
+def _is_count(text: str) -> bool:
+    try:
+        return int(text) >= 0  # as onnx reads it
+    except ValueError:
+        return False
 
 
 def is_few(tensor: Tensor) -> bool:

@@ -25,4 +25,8 @@ def model(nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], output
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], **more)
 
 
+def branch(name: str, nodes: list[onnx.NodeProto], outputs: list[str], inputs: Any = ()) -> onnx.GraphProto:
+    return helper.make_graph(nodes, name, list(inputs), [value(each, None) for each in outputs])
+
+
 node = helper.make_node
