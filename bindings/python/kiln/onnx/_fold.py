@@ -111,9 +111,11 @@ def _are_sizes(*arrays: Array) -> bool:
 
 
 def _divide(a: Size, b: Size) -> Size:
-    if not at_least(a, 0) or not at_least(b, 0):
+    magnitudes = [size if at_least(size, 0) else -size for size in (a, b)]
+    if not all(at_least(size, 0) for size in magnitudes):
         raise Undecided  # ONNX rounds towards 0, sizes are rounded down; by 0 neither divides
-    return a // b
+    quotient = magnitudes[0] // magnitudes[1]
+    return quotient if at_least(a, 0) == at_least(b, 0) else -quotient
 
 
 def _remainder(a: Size, b: Size, of_a: bool) -> Size:

@@ -80,6 +80,10 @@ def sized(nodes: list[tuple[str, list[str], dict[str, Any]]], weights: dict[str,
     ([("Div", ["s", "k"], {})], {"k": [2, 4]}, "n // 2, m // 4"),
     ([("Sub", ["s", "k"], {}), ("Div", ["t0", "l"], {})], {"k": [1, 1], "l": [2, 2]}, ""),  # towards 0, which is not down
     ([("Div", ["k", "s"], {})], {"k": [12, 12]}, "12 // n, 12 // m"),
+    ([("Div", ["s", "k"], {}), ("Neg", ["t0"], {})], {"k": [-2, -4]}, "n // 2, m // 4"),  # towards 0, not down
+    ([("Neg", ["s"], {}), ("Div", ["t0", "k"], {}), ("Neg", ["t1"], {})], {"k": [2, 3]}, "n // 2, m // 3"),
+    ([("Neg", ["s"], {}), ("Div", ["t0", "k"], {})], {"k": [-2, -3]}, "n // 2, m // 3"),
+    ([("Sub", ["s", "k"], {}), ("Div", ["t0", "l"], {})], {"k": [1, 1], "l": [-2, -2]}, ""),
     ([("Max", ["s", "k"], {})], {"k": [4, 0]}, "max(4, n), m"),
     ([("Neg", ["s"], {}), ("Abs", ["t0"], {})], {}, ""),
     ([("Gather", ["s", "k"], {})], {"k": [1, 0]}, "m, n"),
@@ -93,11 +97,42 @@ def sized(nodes: list[tuple[str, list[str], dict[str, Any]]], weights: dict[str,
     ([("Sub", ["s", "k"], {}), ("Mod", ["t0", "l"], {})], {"k": [5, 1], "l": [3, 3]}, "(n + 1) % 3, (m + 2) % 3"),
     ([("Sub", ["s", "k"], {}), ("Mod", ["t0", "l"], {"fmod": 1})], {"k": [5, 1], "l": [3, 3]}, ""),  # of the sign of n - 5
     ([("Cast", ["s"], {"to": 1}), ("Cast", ["t0"], {"to": 7})], {}, ""),  # f32 does not hold all sizes
+    ([("Cast", ["s"], {"to": 1}), ("Mul", ["t0", "k"], {}), ("Floor", ["t1"], {}), ("Cast", ["t2"], {"to": 7})],
+     {"k": np.float32([1.5, 1.5])}, ""),
     ([("Reshape", ["s", "k"], {}), ("Transpose", ["t0"], {}), ("Flatten", ["t1"], {"axis": 0}), ("Squeeze", ["t2", "l"], {})],
      {"k": [1, 2], "l": [0]}, "n, m")])
 def test_sizes_are_folded_where_they_hold_for_all(nodes: list[Any], weights: dict[str, Any], wanted: str,
                                                   context: kiln.Context) -> None:
     assert sized(nodes, {name: np.asarray(array) for name, array in weights.items()}, context) == wanted
+
+
+def test_a_slice_ends_at_a_size_by_a_number_below_zero(context: kiln.Context) -> None:
+    """All but the last half, rounded towards 0."""
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Div", ["s", "by"], ["e"]),
+             helper.make_node("Slice", ["x", "b", "e"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, ["n"])],
+                              [helper.make_tensor_value_info("y", 1, None)],
+                              [numpy_helper.from_array(np.array([each]), name) for name, each in (("by", -2), ("b", 0))])
+    session = kiln.onnx.Session(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), context=context,
+                                backend="cpu")
+    for n in range(8):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(session(x)[0], x[:-(n // 2)])
+
+
+def test_a_slice_may_end_where_floats_of_a_size_say(context: kiln.Context) -> None:
+    """What f32 does not hold of all sizes is no size of a program's, but a run computes it."""
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Cast", ["s"], ["f"], to=1),
+             helper.make_node("Mul", ["f", "by"], ["m"]), helper.make_node("Floor", ["m"], ["d"]),
+             helper.make_node("Cast", ["d"], ["e"], to=7), helper.make_node("Slice", ["x", "b", "e"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, ["n"])],
+                              [helper.make_tensor_value_info("y", 1, None)],
+                              [numpy_helper.from_array(np.float32([0.75]), "by"), numpy_helper.from_array(np.array([1]), "b")])
+    session = kiln.onnx.Session(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), context=context,
+                                backend="cpu")
+    for n in range(8):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(session(x)[0], x[1:n * 3 // 4])
 
 
 def test_a_range_of_floats_may_end_at_a_size(context: kiln.Context) -> None:

@@ -138,7 +138,7 @@ def slice(n: Node, x: Value, starts: Tensor, ends: Tensor, axes: Known | None = 
 
 def _bounds(n: Node, told: Tensor, name: str, steps: Sequence[int]) -> list[Size | Value]:
     """Sizes, or scalars that are computed."""
-    if told.known is None and told.deciders is None and set(steps) == {1}:
+    if told.known is None and not told.deciders and set(steps) == {1}:
         values = ops.convert(told.in_graph(n.frame.graph), dtype="i64")
         return [ops.squeeze(ops.slice(values, dim=0, start=i, end=i + 1), dims=[0]) for i in range(len(steps))]
     return [*sizes(n.frame.converter.known(n, name, told))]
