@@ -167,6 +167,8 @@ class Session:
         if len(arrays) > len(self.names):
             raise kiln.TypeMismatch(f"{len(arrays)} arrays are given, and the model has {len(self.names)} inputs")
         for name in named:
+            if name in self.names[:len(arrays)]:
+                raise kiln.TypeMismatch(f"'{name}' is given twice")
             if name not in self.names and name not in self._defaults:
                 raise kiln.UnknownName(f"the model has no input '{name}'; it has {', '.join([*self.names, *self._defaults])}")
         program = self._program(given)

@@ -59,6 +59,15 @@ def test_a_weight_that_is_no_input_is_not_taken_for_one(context: kiln.Context) -
     assert np.asarray(session(np.ones((2, 4), np.float32))[0]).tolist() == [[4, 4, 4]] * 2
 
 
+def test_an_input_that_is_given_twice_is_refused(context: kiln.Context) -> None:
+    made = model([node("Sub", ["x", "b"], ["y"])], [value("x", [2]), value("b", [2])], ["y"])
+    session = kiln.onnx.Session(made, context=context, backend="cpu")
+    a, b = np.float32([5, 6]), np.float32([1, 2])
+    with pytest.raises(kiln.TypeMismatch, match="^'x' is given twice$"):
+        session(a, b, x=b)
+    assert np.asarray(session(a, b=b)[0]).tolist() == [4, 4]
+
+
 def test_threads_share_a_session(context: kiln.Context) -> None:
     """Four threads, models of inputs that decide a size: each gets its own results, and of a program there is one."""
     w = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
