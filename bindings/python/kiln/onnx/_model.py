@@ -121,8 +121,8 @@ def _was_another(node: ir.Node, version: int) -> bool:
 class _Program:
     """What was compiled for some inputs and values: a call for each thread, made when it first runs there."""
 
-    def __init__(self, model: Model, first: kiln.Call) -> None:
-        self.model = model
+    def __init__(self, model: Model, key: tuple[Any, ...], first: kiln.Call) -> None:
+        self.model, self.key, self.has_run = model, key, False
         self._first, self._lock, self._own = first, threading.Lock(), threading.local()
 
     @property
@@ -141,7 +141,7 @@ class Session:
     An input with a default (an initializer of the same name) may be given by name. Any threads may call at once.
 
     Inputs that decide sizes are found when they are given: for each of their values the model is converted and compiled
-    anew, `VARIANTS` of them at most; `report` tells which.
+    anew, `VARIANTS` of them at most; `report` tells which. Values with which the first run fails do not count.
     """
 
     def __init__(self, source: Source, *, context: kiln.Context | None = None, **options: Any) -> None:
@@ -159,8 +159,8 @@ class Session:
     def report(self) -> dict[str, Any]:
         """Which inputs decide sizes, and for which values of theirs there is a program."""
         return {"deciders": sorted(self._deciders),
-                "variants": [{name: array.tolist() for name, array in model.specialised.items()}
-                             for model in [program.model for program in self._programs.values()]]}
+                "variants": [{name: array.tolist() for name, array in program.model.specialised.items()}
+                             for program in list(self._programs.values())]}
 
     def __call__(self, *arrays: Any, **named: Any) -> list[Any]:
         given = dict(zip(self.names, arrays, strict=False)) | named
@@ -173,8 +173,20 @@ class Session:
                 raise kiln.UnknownName(f"the model has no input '{name}'; it has {', '.join([*self.names, *self._defaults])}")
         program = self._program(given)
         model = program.model
-        results = program.call(**{model.names[name]: array for name, array in given.items() if name not in model.specialised})
+        try:
+            results = program.call(**{model.names[name]: array for name, array in given.items()
+                                      if name not in model.specialised})
+            program.has_run = True
+        finally:
+            if not program.has_run:
+                self._forget(program)
         return list(results) if isinstance(results, tuple | list) else [results]
+
+    def _forget(self, program: _Program) -> None:
+        """Of values with which nothing has run: they would count for good. What is for no values at all may stay."""
+        with self._lock:
+            if program.key and self._programs.get(program.key) is program:
+                del self._programs[program.key]
 
     def _program(self, given: Mapping[str, Any]) -> _Program:
         while True:
@@ -203,5 +215,5 @@ class Session:
             self._deciders = self._deciders | needed.names
             return None
         executable = self.context.compile(model.graph, self.options)
-        program = self._programs[key] = _Program(model, executable.bind(model.weights))
+        program = self._programs[key] = _Program(model, key, executable.bind(model.weights))
         return program

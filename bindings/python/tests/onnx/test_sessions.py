@@ -68,6 +68,26 @@ def test_an_input_that_is_given_twice_is_refused(context: kiln.Context) -> None:
     assert np.asarray(session(a, b=b)[0]).tolist() == [4, 4]
 
 
+def test_values_that_failed_do_not_count(context: kiln.Context) -> None:
+    """Whether the model cannot be read for them, or the run tells that nothing fits; 8 that are right find room after."""
+    made = model([node("Reshape", ["x", "s"], ["y"])], [value("x", ["n"]), value("s", [2], I64)], ["y"])
+    session, x = kiln.onnx.Session(made, context=context, backend="cpu"), np.arange(6, dtype=np.float32)
+    for wrong in range(kiln.onnx.VARIANTS + 2):
+        with pytest.raises(kiln.Error, match="reshape"):
+            session(x, np.array([4, wrong + 2]))
+        with pytest.raises(kiln.Error, match="Reshape"):
+            session(x, np.array([-2 - wrong, 3]))
+    assert session.report == {"deciders": ["s"], "variants": []}
+    right = [[6, 1], [1, 6], [3, 2], [2, 3], [-1, 1], [-1, 2], [-1, 3], [-1, 6]]
+    for shape in right:
+        assert np.asarray(session(x, np.array(shape))[0]).tolist() == x.reshape(shape).tolist()
+    with pytest.raises(kiln.Error, match="reshape"):
+        session(x[:5], np.array([2, 3]))  # it did run: one run that fails takes nothing away
+    assert session.report["variants"] == [{"s": shape} for shape in right]
+    with pytest.raises(kiln.OutOfRange, match="8 different values"):
+        session(x, np.array([0, 0]))
+
+
 def test_threads_share_a_session(context: kiln.Context) -> None:
     """Four threads, models of inputs that decide a size: each gets its own results, and of a program there is one."""
     w = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
