@@ -135,6 +135,8 @@ Status Call::State::resolve(Program &program) {
   KILN_TRY(program.sizes.resolve({current.data(), program.signature.inputs().end}));
   for (uint32_t p = 0; p < bound.size(); ++p) KILN_TRY(program.sizes.check(first_parameter + p, bound[p].array()));
   KILN_TRY(program.sizes.check_bounds());
+  for (const uint32_t input : program.executable.plan().written_inputs)
+    KILN_TRY(program.sizes.check_written(input, program.sizes.argument(input).strides));
   for (PresentedOutput &output : program.presented) KILN_TRY(output.resolve());
   KILN_TRY(program.runner->place());
   program.resolved = true;

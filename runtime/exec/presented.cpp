@@ -48,8 +48,7 @@ Status PresentedOutput::set_strides(std::span<const int64_t> strides) {
   if (laid_ && std::ranges::equal(strides, strides_)) return {};
   laid_ = false;
   const ResolvedArgument &a = argument();
-  if (Status status = check_written(a.dims, strides); !status.ok())
-    return error(Code::type_mismatch, signature_.describe(slot_), ": ", status.message());
+  KILN_TRY(sizes_.check_written(slot_, strides));
   strides_.assign(strides.begin(), strides.end());
   const std::optional<ArraySpan> span = a.elements == 0 ? ArraySpan() : span_of(a.dims, strides_);
   int64_t bytes = 0;

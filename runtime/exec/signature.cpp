@@ -353,4 +353,9 @@ Status ResolvedSizes::check(uint32_t slot, const ArrayRef &array) const {
   return {};
 }
 
+Status ResolvedSizes::check_written(uint32_t slot, std::span<const int64_t> strides) const {
+  const Status written = kiln::check_written(arguments_[slot].dims, strides);
+  return written.ok() ? written : error(Code::type_mismatch, signature_.describe(slot), ": ", written.message());
+}
+
 }  // namespace kiln

@@ -86,6 +86,8 @@ class ResolvedSizes {
   Status set(uint32_t symbol, int64_t size);
   // The message for an array that does not match; ok when it does.
   Status check(uint32_t slot, const ArrayRef &array) const;
+  // Of an array of these strides, that a run writes: type_mismatch where they lead to an element twice.
+  Status check_written(uint32_t slot, std::span<const int64_t> strides) const;
   // The plan's bounds, and its slots of arguments against these. code corrupt.
   Status check_bounds() const;
 
