@@ -7,6 +7,7 @@
 
 #include "dtypes.h"
 #include "numpy.h"
+#include "overlap.h"
 
 namespace kiln_python {
 namespace {
@@ -193,6 +194,12 @@ void move(const DLTensor &tensor, int dim, char *at, char *&block, size_t bytes)
   }
   for (int64_t i = 0; i < tensor.shape[dim]; ++i)
     move<to_block>(tensor, dim + 1, at + i * stride * static_cast<int64_t>(bytes), block, bytes);
+}
+
+nb::tuple tuple_of(const int64_t *numbers, int count) {
+  nb::list all;
+  for (int i = 0; i < count; ++i) all.append(numbers[i]);
+  return nb::tuple(all);
 }
 
 // What a capsule of DLPack's lends; null for one that was used.
@@ -397,6 +404,16 @@ void Argument::unpack() {
   for (int i = 0; i < original_.ndim; ++i)
     if (original_.shape[i] == 0) return;
   move<false>(original_, 0, data, block, original_.dtype.bits / 8);
+}
+
+void Argument::require_apart(const std::string &name, PyObject *object) const {
+  if (elements_apart(original_)) return;
+  const nb::object why =
+      nb::str(
+          "its shape {} and strides {}, in elements, lead to an element twice; an output whose elements lie apart "
+          "was expected")
+          .format(tuple_of(original_.shape, original_.ndim), tuple_of(original_.strides, original_.ndim));
+  refuse(name, object, nb::cast<std::string>(why));
 }
 
 void Argument::require_writable(const std::string &name) const {

@@ -57,6 +57,11 @@ class Argument {
   /// What a run wrote into that memory goes where it belongs.
   void unpack();
   bool packed() const { return !packed_.empty(); }
+  /// Of an output that was packed: raises where two of its elements are one in memory, by the rule of kiln.h's outputs
+  /// of any strides.
+  void require_apart(const std::string &name, PyObject *object) const;
+  /// As it was borrowed, also where it was packed.
+  const DLTensor &borrowed() const { return packed() ? original_ : tensor_; }
   /// Raises unless what was borrowed may be written.
   void require_writable(const std::string &name) const;
 

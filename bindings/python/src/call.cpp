@@ -5,6 +5,7 @@
 #include "attrs.h"
 #include "dtypes.h"
 #include "numpy.h"
+#include "overlap.h"
 
 namespace kiln_python {
 namespace {
@@ -168,9 +169,28 @@ void Runner::take_outputs(PyObject *out) {
     argument.borrow(object, 0, slot.name, grad_mode_);
     argument.require_writable(slot.name);
     if (slot.row_major) argument.pack(false);
+    if (argument.packed()) argument.require_apart(slot.name, object);  // of others, Kiln asks
     given_[first + output] = object;  // the tuple is the caller's, and so is what it holds
     descriptors_.add(argument.tensor());
     args_.push_back(&argument.tensor());
+  }
+  for (size_t i = 0; i < count; ++i)
+    if (items[i] != Py_None && outputs_[free_outputs_[i]].packed()) check_packed(free_outputs_[i]);
+}
+
+// What Kiln asks of all that a run writes, of an output that is written after the run: it is alone where it lies.
+// Inputs that are only read are done with then.
+void Runner::check_packed(size_t output) {
+  const Signature &signature = program_->signature;
+  const size_t first = signature.inputs.size() + signature.parameters.size();
+  for (size_t slot = 0; slot < signature.size(); ++slot) {
+    const bool is_input = slot < signature.inputs.size();
+    if (slot == first + output || (is_input && !program_->writes(slot))) continue;
+    const Argument *other = bound_[slot] ? &bound_[slot]->argument() : nullptr;
+    if (!other && given_[slot]) other = is_input ? &inputs_[slot] : &outputs_[slot - first];
+    if (other && may_overlap(outputs_[output].borrowed(), other->borrowed()))
+      raise(KILN_INVALID_ARGUMENT, "output '" + signature.outputs[output].name + "' overlaps '" +
+                                       signature.slot(slot).name + "'; a run writes it");
   }
 }
 

@@ -42,6 +42,7 @@ class Runner {
   void take_arguments(PyObject *const *args, size_t count, PyObject *names);
   void check_in_place(const Argument &argument, const Slot &slot, size_t input);
   void take_outputs(PyObject *out);
+  void check_packed(size_t output);
   bool makes_outputs() const;
   void make_outputs();
   bool same_as_last();

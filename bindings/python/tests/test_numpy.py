@@ -1,5 +1,7 @@
 """NumPy's arrays: every element type, layout and flag, without copies."""
 
+import re
+
 import kiln
 import ml_dtypes
 import numpy as np
@@ -47,6 +49,51 @@ def test_strided_outputs_are_written_and_nothing_between(view):
         out = view(whole)
         assert program(np.arange(8, dtype=np.float32), out=out) is out
         assert out.tolist() == list(range(1, 9)) and whole.sum() == 36
+
+
+@pytest.mark.parametrize("size, shape, strides", [(1, (5,), (0,)), (8, (3, 2), (1, 1)), (8, (2, 3), (-1, 1))])
+def test_an_output_that_holds_an_element_twice_is_refused(size, shape, strides):
+    program = compiled(lambda v: v + 1.0, ("f32", list("nm"[:len(shape)])))
+    whole = np.zeros(size, np.float32)
+    out = np.lib.stride_tricks.as_strided(whole[size // 2:], shape, [4 * each for each in strides])
+    told = re.escape(f"'output0' is a numpy.ndarray: its shape {shape} and strides {strides}, in elements, lead to an element twice")
+    with pytest.raises(kiln.TypeMismatch, match=told):
+        program(np.ones(shape, np.float32), out=out)
+    assert not whole.any()
+    for few in (0, 1):
+        out = np.lib.stride_tricks.as_strided(whole, (few, *shape[1:]), [0, 4][:len(shape)])
+        program(np.ones(out.shape, np.float32), out=out)
+    assert whole[0] == 2
+
+
+def test_outputs_share_no_memory_with_what_else_is_written_however_they_lie(graph):
+    x = graph.input("x", "f32", ["n"])
+    graph.output(x + 1.0, "y")
+    graph.output(x * 2.0, "z")
+    program, x, whole = kiln.compile(graph), np.arange(4, dtype=np.float32), np.zeros(8, np.float32)
+    for y, z in ((whole[::2], whole[::2]), (whole[::2], whole[:4]), (whole[:4], whole[::-2]), (whole[::2], whole[6::-2])):
+        with pytest.raises(kiln.InvalidArgument, match="output '[yz]' overlaps '[yz]'; a run writes it"):
+            program(x, out=(y, z))
+    with pytest.raises(kiln.InvalidArgument, match="output 'z' overlaps 'y'; a run writes it"):
+        program.bind(y=whole[:4])(x, out=whole[::2])
+    assert not whole.any()
+    program(x, out=(whole[::2], whole[1::2]))
+    assert whole.tolist() == [1, 0, 2, 2, 3, 4, 4, 6]
+    program(x, out=(whole[6::-2], whole[::-2]))
+    assert whole.tolist() == [4, 6, 3, 4, 2, 2, 1, 0]
+
+
+def test_columns_of_one_table_are_outputs_and_a_written_input_is_none(graph):
+    state, x = graph.input("state", "f32", [3, 2]), graph.input("x", "f32", [3, 2])
+    graph.output(x * 2.0, "y")
+    kiln.ops.copy_(state, state + x)
+    program, table, x = kiln.compile(graph), np.zeros((3, 4), np.float32), np.ones((3, 2), np.float32)
+    dense = np.zeros(6, np.float32)
+    with pytest.raises(kiln.InvalidArgument, match="output 'y' overlaps 'state'; a run writes it"):
+        program(dense.reshape(3, 2), x, out=dense.reshape(2, 3).T)
+    assert not dense.any()
+    program(dense.reshape(3, 2), x, out=table[:, 1:3])
+    assert dense.tolist() == [1] * 6 and table.tolist() == [[0, 2, 2, 0]] * 3
 
 
 def test_an_output_declared_for_any_strides_is_written_where_it_lies(graph):

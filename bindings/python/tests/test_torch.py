@@ -136,6 +136,16 @@ def test_what_has_no_dense_memory_is_refused_by_name(add):
     assert add(a, a).tolist() == [2, 2]
 
 
+def test_an_expanded_output_is_refused(add):
+    one = torch.zeros(1)
+    program = compiled(lambda x: x + 1.0, ("f32", ["n"]))
+    with pytest.raises(kiln.TypeMismatch, match=r"'output0' is a Tensor: its shape \(5,\) and strides \(0,\), in elements, lead"):
+        program(torch.arange(5.), out=one.expand(5))
+    assert one.item() == 0
+    program(torch.arange(1.), out=one.expand(1))
+    assert one.item() == 1
+
+
 def test_a_tensor_whose_elements_are_negated_when_read_is_refused_by_name(add):
     negated = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
     assert negated.is_neg() and not torch.ones(2)[:1].is_neg()
