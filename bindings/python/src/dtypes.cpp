@@ -79,7 +79,7 @@ kiln_dtype to_dtype(nb::handle object) {
   if (!number) {
     std::string all;
     for (const DType &type : dtype_table) all += (all.empty() ? "" : ", ") + type.name;
-    raise(KILN_TYPE_MISMATCH, "dtype " + nb::cast<std::string>(nb::repr(object)) + " is none of" + all);
+    raise(KILN_TYPE_MISMATCH, "dtype " + nb::cast<std::string>(nb::repr(object)) + " is none of " + all);
   }
   return number;
 }

@@ -15,6 +15,11 @@ TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": ml_dtypes
          "bool": "bool", "f8_e4m3fn": ml_dtypes.float8_e4m3fn, "f8_e5m2": ml_dtypes.float8_e5m2}
 
 
+def test_an_unknown_dtype_is_told_all_that_there_are():
+    with pytest.raises(kiln.TypeMismatch, match=r"^dtype dtype\('complex64'\) is none of f64, f32, f16, bf16, i64, "):
+        kiln.dtype(np.dtype("complex64"))
+
+
 def test_every_element_type_goes_in_and_comes_out():
     assert {dtype.name for dtype in kiln.dtypes} == set(TYPES)
     for name, type_ in TYPES.items():
