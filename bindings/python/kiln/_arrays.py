@@ -25,9 +25,14 @@ def inspect(kind: type) -> tuple[bool, str, Callable[[Any], Any] | None, bool]:
     return False, "", None, False
 
 
+_NESTED = "a nested tensor, whose parts have sizes of their own; a dense one was expected, as by .to_padded_tensor(0.0)"
+
+
 def _refused_tensor(torch: Any, kind: type) -> str:
     if kind.__name__ == "FakeTensor":
         return "a fake tensor, which has a type and no elements"
+    if kind.__name__ == "NestedTensor":
+        return _NESTED
     dispatch = getattr(kind, "__torch_dispatch__", None)
     plain = getattr(torch.Tensor, "__torch_dispatch__", None)
     if getattr(dispatch, "__func__", dispatch) is not getattr(plain, "__func__", plain):
@@ -43,6 +48,8 @@ def is_dual(tensor: Any) -> bool:
 
 def why_not(array: Any, error: BaseException) -> str:
     """Why a library gave no tensor for the array, in words of ours where they say more."""
+    if getattr(array, "is_nested", False):
+        return _NESTED
     if getattr(array, "is_meta", False):
         return "a meta tensor, which has a type and no elements"
     layout = str(getattr(array, "layout", "torch.strided"))
@@ -50,7 +57,15 @@ def why_not(array: Any, error: BaseException) -> str:
         return f"of layout {layout}; a dense one was expected, as by .to_dense()"
     if getattr(array, "is_quantized", False):
         return "a quantized tensor; a plain one was expected, as by .int_repr()"
-    return f"it gives no memory: {error}"
+    first_line = str(error).partition("\n")[0]  # torch's go on with a backtrace
+    return f"it gives no memory: {first_line}"
+
+
+def require_shape(array: Any, name: str) -> None:
+    """Raises for what has no sizes to trace: of such a tensor of torch's even to ask for the shape is an error."""
+    if getattr(array, "is_nested", False):
+        from kiln._errors import TypeMismatch
+        raise TypeMismatch(f"'{name}' is a {type(array).__name__}: {_NESTED}")
 
 
 def dlpack(array: Any, name: str) -> Any:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from kiln._arrays import require_shape
 from kiln._errors import Error, Overflow
 from kiln._kiln import Call, Context, Executable, Graph, Value
 from kiln._kiln import dtype as to_dtype
@@ -27,6 +28,15 @@ def _leaf_key(leaf: Any) -> tuple[Any, ...]:
     if shape is None or not hasattr(leaf, "dtype"):
         return (kind, None, _exact(leaf))
     return (leaf.dtype, tuple(shape))
+
+
+def _leaf_keys(leaves: list[Any], kind: str) -> list[tuple[Any, ...]]:
+    try:
+        return [_leaf_key(leaf) for leaf in leaves]
+    except RuntimeError:
+        for i, leaf in enumerate(leaves):
+            require_shape(leaf, f"{kind}{i}")
+        raise
 
 
 def _exact(value: Any) -> Hashable:
@@ -141,8 +151,8 @@ class Jit:
                 fixed.append(flatten(value, weights if name in self._parameters else leaves))
         if tracing.get() is not None:  # inside another one's trace: a part of it
             return self._function(*args, **keywords)
-        keys = [_leaf_key(leaf) for leaf in leaves]
-        weight_keys = [_leaf_key(leaf) for leaf in weights]
+        keys = _leaf_keys(leaves, "input")
+        weight_keys = _leaf_keys(weights, "parameter")
         try:
             key = (tuple(fixed), tuple(keys), tuple(weight_keys))
             program = self._programs.get(key)
@@ -251,9 +261,12 @@ class Jit:
             if shape is None:
                 inputs.append(leaf)
                 continue
+            require_shape(leaf, f"input{i}")
             number = _NUMBERS.get(type(leaf))
             dtype = number if number else to_dtype(leaf.dtype)
             inputs.append(Traced(graph.input(f"input{i}", dtype, shape), number is not None))
+        for i, weight in enumerate(weights):
+            require_shape(weight, f"parameter{i}")
         held = [Traced(graph.parameter(f"parameter{i}", to_dtype(weight.dtype), tuple(weight.shape)))
                 for i, weight in enumerate(weights)]
         given, of = iter(inputs), iter(held)
@@ -300,7 +313,7 @@ class Jit:
         for name, value in arguments.items():
             if name not in self._static:
                 flatten(value, weights if name in self._parameters else leaves)
-        keys = [_leaf_key(leaf) for leaf in leaves]
+        keys = _leaf_keys(leaves, "input")
         shapes: list[Any] = [own[1] if _is_array(own) else None for own in keys]
         return self._trace(arguments, leaves, weights, self._declared(arguments, shapes) or shapes)[0]
 

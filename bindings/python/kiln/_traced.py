@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from kiln import _kiln
+from kiln._arrays import require_shape
 from kiln._errors import Overflow
 from kiln._graph import current
 from kiln._kiln import Dim, DType, Graph, Value, add_node, traced_sizes
@@ -242,6 +243,7 @@ def lift(x: Any) -> Traced:
     if isinstance(x, Value):
         return Traced(x)
     trace = tracing.get()
+    require_shape(x, "an array from outside")
     if hasattr(x, "dtype") and hasattr(x, "shape"):
         if trace is None:
             raise TypeError(f"a {type(x).__name__} meets a traced array outside of what kiln.jit traces")

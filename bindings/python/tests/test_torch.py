@@ -1,6 +1,7 @@
 """torch's tensors, by its exchange functions; what has no memory to lend is refused by name."""
 
 import kiln
+import kiln.array_api
 import numpy as np
 import pytest
 from building import compiled
@@ -144,6 +145,20 @@ def test_an_expanded_output_is_refused(add):
     assert one.item() == 0
     program(torch.arange(1.), out=one.expand(1))
     assert one.item() == 1
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_a_nested_tensor_is_refused_by_name(layout, add):
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=layout)
+    why = r"' is a (Nested)?Tensor: a nested tensor, whose parts have sizes of their own; a dense one was expected"
+    double = kiln.jit(lambda x: x * 2)
+    for name, call in (("input0", lambda: double(nested)), ("input0", lambda: double.graph(nested)),
+                       ("parameter0", lambda: kiln.jit(lambda x, w: x * w, parameters=["w"])(torch.ones(2), nested)),
+                       ("an array from outside", lambda: kiln.jit(lambda x: kiln.array_api.add(x, nested))(torch.ones(2))),
+                       ("x1", lambda: add(torch.ones(2), nested))):
+        with pytest.raises(kiln.TypeMismatch, match="^'" + name + why):
+            call()
+    assert double(torch.ones(2)).tolist() == [2, 2]
 
 
 def test_a_tensor_whose_elements_are_negated_when_read_is_refused_by_name(add):
