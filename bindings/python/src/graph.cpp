@@ -82,11 +82,27 @@ nb::tuple values_of(nb::handle self, uint32_t side) {
   return nb::tuple(all);
 }
 
-BlobHandle written(Graph &graph, const std::string &format) {
+nb::str written(const kiln_graph *graph, std::string_view format) {
   kiln_blob *blob = nullptr;
-  check(kiln_graph_write(graph.finished(), format.data(), format.size(), &blob));
-  return BlobHandle(blob);
+  check(kiln_graph_write(graph, format.data(), format.size(), &blob));
+  return str(view(BlobHandle(blob)));
 }
+
+nb::str to_json(Graph &graph) { return written(graph.finished(), "json"); }
+
+// For people, who print a graph to see what is wrong with it, too: one that cannot be finished as it stands, after a
+// line that says why.
+nb::object printed(Graph &graph, std::string_view format, const char *comment) {
+  nb::str why("");
+  try {
+    return written(graph.finished(), format);
+  } catch (nb::python_error &error) {
+    if (!error.matches(package("kiln._errors").attr("Error"))) throw;
+    why = nb::str(nb::str(error.value()).attr("replace")("\n", " "));  // one line, as a comment is
+  }
+  return nb::str("{} not finished: {}\n{}").format(comment, why, written(graph.view(), format));
+}
+nb::object to_text(Graph &graph) { return printed(graph, "text", "#"); }
 
 void parse(Graph *self, const std::string &json, const nb::object &context) {
   nb::object owner;
@@ -319,20 +335,17 @@ void add_graph(nb::module_ &module) {
             return to_python(ReportHandle(report));
           },
           "Symbols, inputs, parameters and outputs, as a dict.")
-      .def(
-          "to_json", [](Graph &self) { return str(view(written(self, "json"))); },
-          "As JSON, which from_json reads back to an equal graph.")
-      .def(
-          "to_text", [](Graph &self) { return str(view(written(self, "text"))); }, "A line a node, for people.")
+      .def("to_json", to_json, "As JSON, which from_json reads back to an equal graph.")
+      .def("to_text", to_text,
+           "A line a node, for people. Of a graph that cannot be finished as it stands, the first line says why.")
       .def(
           "_repr_html_",
           [](Graph &self) {
-            return "<pre>" + nb::cast<std::string>(package("html").attr("escape")(str(view(written(self, "text"))))) +
-                   "</pre>";
+            return "<pre>" + nb::cast<std::string>(package("html").attr("escape")(to_text(self))) + "</pre>";
           },
           "For notebooks.")
       .def(
-          "to_dot", [](Graph &self) { return str(view(written(self, "dot"))); }, "For Graphviz.")
+          "to_dot", [](Graph &self) { return printed(self, "dot", "//"); }, "For Graphviz.")
       .def_static(
           "from_json",
           [](const std::string &json, const nb::object &context) {
@@ -342,8 +355,8 @@ void add_graph(nb::module_ &module) {
             return made;
           },
           nb::arg("json"), nb::arg("context").none() = nb::none(), "Reads JSON, strictly. Errors say where.")
-      .def("__str__", [](Graph &self) { return str(view(written(self, "text"))); })
-      .def("__getstate__", [](Graph &self) { return str(view(written(self, "json"))); })
+      .def("__str__", to_text)
+      .def("__getstate__", to_json)
       .def("__setstate__", [](Graph *self, const std::string &json) { parse(self, json, nb::none()); });
   module.def(
       "plan_parts", plan_parts, nb::arg("colors"), nb::arg("uses"),

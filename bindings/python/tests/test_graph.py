@@ -1,5 +1,6 @@
 """Graphs: what is built, how it is told, and what is refused."""
 
+import html
 import inspect
 import pickle
 
@@ -214,3 +215,17 @@ def test_an_input_takes_the_name_that_a_node_was_given_for_want_of_one(graph):
     assert kiln.compile(graph)(**given).tolist() == [6, 16]
     with pytest.raises(kiln.InvalidArgument, match="name 'add' is taken already"):
         graph.input("add", "f32", [2])
+
+
+def test_a_graph_that_cannot_be_finished_is_printed_with_the_reason(graph):
+    graph.symbol("q")
+    graph.input("x", "f32", [3]) + 1.0
+    why = "not finished: invariant 'symbols' broken by symbol 'q': no input has it as a dimension, so nothing binds it\n"
+    text = graph.to_text()
+    assert text.startswith(f"# {why}symbol q\ninput x: f32[3]\n") and "add(x" in text and str(graph) == text
+    assert graph._repr_html_() == f"<pre>{html.escape(text)}</pre>"
+    assert graph.to_dot().startswith(f"// {why}digraph kiln {{")
+    with pytest.raises(kiln.Invariant, match="'symbols'"):
+        graph.to_json()
+    graph.input("y", "f32", ["q"])
+    assert graph.to_text() == "symbol q\ninput x: f32[3]\ninput y: f32[q]\n"
