@@ -84,6 +84,11 @@ kiln_dtype to_dtype(nb::handle object) {
   return number;
 }
 
+namespace {
+// The module's name of it, which is not Python's own bool.
+std::string attribute_of(const DType &type) { return type.name == "bool" ? "bool_" : type.name; }
+}  // namespace
+
 void add_dtypes(nb::module_ &module) {
   dtype_table = read_table();
   nb::class_<DType>(module, "DType", nb::is_final(), "An element type; kiln.f32, kiln.bf16, ... are all there are.")
@@ -103,9 +108,7 @@ void add_dtypes(nb::module_ &module) {
             return nb::isinstance<DType>(other) && nb::inst_ptr<DType>(other)->number == self.number;
           },
           nb::arg("other").none())
-      .def("__reduce__", [](const DType &self) {
-        return nb::make_tuple(package("kiln._kiln").attr("dtype"), nb::make_tuple(self.name));
-      });
+      .def("__reduce__", attribute_of);  // by the name of what the module has, of which there is one
   module.def(
       "dtype", [](nb::handle of) { return dtype_object(to_dtype(of)); }, nb::arg("of"),
       "The element type of a name (\"f32\", \"float32\"), or of NumPy's or torch's.");
@@ -113,7 +116,7 @@ void add_dtypes(nb::module_ &module) {
   for (const DType &type : dtype_table) {
     objects.push_back(type.number ? nb::cast(type).release().ptr() : nullptr);
     if (type.number) {
-      module.attr(type.name == "bool" ? "bool_" : type.name.c_str()) = nb::handle(objects.back());
+      module.attr(attribute_of(type).c_str()) = nb::handle(objects.back());
       if (type.bytes) all.append(nb::handle(objects.back()));  // a token, which has none, is of no array
     }
   }

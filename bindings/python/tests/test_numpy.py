@@ -1,5 +1,7 @@
 """NumPy's arrays: every element type, layout and flag, without copies."""
 
+import copy
+import pickle
 import re
 
 import kiln
@@ -18,6 +20,13 @@ TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": ml_dtypes
 def test_an_unknown_dtype_is_told_all_that_there_are():
     with pytest.raises(kiln.TypeMismatch, match=r"^dtype dtype\('complex64'\) is none of f64, f32, f16, bf16, i64, "):
         kiln.dtype(np.dtype("complex64"))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_dtypes_are_pickled_as_what_they_are(protocol):
+    for dtype in kiln.dtypes:
+        assert pickle.loads(pickle.dumps({"dtype": dtype}, protocol))["dtype"] is dtype
+    assert copy.deepcopy(kiln.bool_) is kiln.bool_
 
 
 def test_every_element_type_goes_in_and_comes_out():
