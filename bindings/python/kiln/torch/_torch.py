@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import re
 from functools import cache
 from typing import Any, Callable, Mapping, Sequence
 
@@ -29,9 +30,9 @@ MUST_SAVE = {"recompute": CheckpointPolicy.MUST_SAVE}  # of a node's meta: no ba
 __all__ = ["CeilToInt", "CleanDiv", "FakeTensor", "FloatTrueDiv", "FloorDiv", "IntTrueDiv", "MUST_SAVE", "Max", "Min", "Mod",
            "ModularIndexing", "PythonMod", "TESTED", "ToFloat", "annotations_of", "aot_autograd", "asserts", "boxed",
            "composites", "drop_unused", "dynamo_counts", "expr", "fake_empty", "for_files", "is_kept", "is_ordered",
-           "load_graph", "may_be_nothing", "min_cut_rematerialization_partition", "module_path", "output_code", "overload_name", "range_of", "reads_data",
-           "register_optimizer_step_post_hook", "save_graph", "schema_with", "static_inputs", "with_wide_floats",
-           "wants_files", "writes"]
+           "load_graph", "may_be_nothing", "min_cut_rematerialization_partition", "module_path", "output_code",
+           "overload_name", "range_of", "reads_data", "register_optimizer_step_post_hook", "save_graph", "schema_with",
+           "static_inputs", "wants_files", "weight_name", "weight_names", "with_wide_floats", "writes"]
 
 
 def expr(size: Any) -> Any:
@@ -231,3 +232,21 @@ def static_inputs() -> Sequence[int]:
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context else None
     return tuple(metadata.static_input_indices) if metadata else ()
+
+
+_OF_MODULE = re.compile(r"\._(?:modules|parameters|buffers)\['([^']*)'\]")
+
+
+def weight_names(gm: torch.fx.GraphModule) -> tuple[str, ...]:
+    """Of each input of a graph of Dynamo's: its name as a parameter or buffer of the module, "" of others."""
+    sources = (getattr(node.meta.get("grapharg"), "source", None) for node in gm.graph.nodes if node.op == "placeholder")
+    return tuple(".".join(_OF_MODULE.findall(str(getattr(source, "name", "")))) for source in sources)
+
+
+def weight_name(node: torch.fx.Node, names: Sequence[str]) -> str:
+    """The same of an input of a graph of AOTAutograd's, which was made of the one that has these names."""
+    told = node.meta.get("desc")
+    index = getattr(told, "idx", None)
+    if index is None:
+        return str(getattr(told, "target", ""))  # a parameter that Dynamo left in its module
+    return names[index] if index < len(names) else ""

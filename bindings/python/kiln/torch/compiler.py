@@ -28,6 +28,7 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: st
     read = options_.read(mode, options)
     title = name or "graph"
     files = _torch.wants_files()
+    weights = _torch.weight_names(gm) if read.freeze else ()
 
     def compiler(phase: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
         def compile(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -36,7 +37,7 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: st
                                            "torch.no_grad(), of a model in eval")
             if phase == "inference" and read.random == "kiln":
                 random.draw_by_seed(graph, kiln.default_context())
-            run = compile_graph(graph, read, f"{title}.{phase}")
+            run = compile_graph(graph, read, f"{title}.{phase}", weights)
             return cached.code(run) if files else run
         return compile
 
@@ -50,8 +51,9 @@ def backend(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: st
     return made
 
 
-def compile_graph(gm: torch.fx.GraphModule, options: options_.Options, title: str) -> Callable[[list[Any]], Any]:
-    """What runs a graph of ATen's ops, as AOTAutograd makes it."""
+def compile_graph(gm: torch.fx.GraphModule, options: options_.Options, title: str,
+                  weights: Sequence[str] = ()) -> Callable[[list[Any]], Any]:
+    """What runs a graph of ATen's ops, as AOTAutograd makes it of one whose inputs are weights of these names."""
     begin = time.perf_counter()
     told = report.GraphReport(title)
     passes.run(gm)
@@ -82,7 +84,8 @@ def compile_graph(gm: torch.fx.GraphModule, options: options_.Options, title: st
         executable = context.compile(graph, options.kiln)
         told.programs.append(executable.report)
         places = [i for i, node in enumerate(lowering.inputs) if node in frozen]
-        return freeze.Frozen(executable, places, executable.parameter_names, told) if places else executable
+        said = [_torch.weight_name(lowering.inputs[i], weights) for i in places]
+        return freeze.Frozen(executable, places, executable.parameter_names, told, said) if places else executable
     run = assembly.build(lowerings, compile)
     told.compiled = time.perf_counter() - begin
     report.add(told)

@@ -49,11 +49,15 @@ def _check_versions(names: Sequence[str], tensors: Sequence[torch.Tensor]) -> No
 
 
 class Frozen:
-    """A program with weights bound; called with all arrays, of which it takes the others. Any thread may."""
+    """A program with weights bound; called with all arrays, of which it takes the others. Any thread may.
+
+    `said`: what the module calls the weights, for messages; "": that is not known.
+    """
 
     def __init__(self, executable: kiln.Executable, places: Sequence[int], names: Sequence[str],
-                 told: report.GraphReport) -> None:
+                 told: report.GraphReport, said: Sequence[str]) -> None:
         _hook()
+        self._said = tuple(said)
         self._executable, self._names, self._told = executable, tuple(names), told
         self._weights, self._places = tuple(places), frozenset(places)
         self._state: State | None = None
@@ -61,12 +65,12 @@ class Frozen:
         self._lock, self._own = threading.Lock(), threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load, (self._executable, self._weights, self._names, self._told.name)
+        return _load, (self._executable, self._weights, self._names, self._told.name, self._said)
 
     def __call__(self, *arrays: Any, **told: Any) -> Any:
         weights = [arrays[place] for place in self._weights]
         if self._state is None:
-            _check_versions(self._names, weights)
+            _check_versions([own or name for own, name in zip(self._said, self._names)], weights)
         state = _state(weights)
         if self._state != state:
             # Aliases, which hold the memory: it could else be given to what `.data` is set to, and tell of no change.
@@ -82,8 +86,9 @@ class Frozen:
         return own.call(*(x for i, x in enumerate(arrays) if i not in self._places), **told)
 
 
-def _load(executable: kiln.Executable, places: Sequence[int], names: Sequence[str], title: str) -> Frozen:
-    return Frozen(executable, places, names, report.GraphReport(title))
+def _load(executable: kiln.Executable, places: Sequence[int], names: Sequence[str], title: str,
+          said: Sequence[str]) -> Frozen:
+    return Frozen(executable, places, names, report.GraphReport(title), said)
 
 
 def refresh(module: torch.nn.Module | None = None) -> None:

@@ -110,6 +110,30 @@ def test_a_weight_that_does_not_tell_of_changes_is_refused():
         run(torch.ones(2, 3))
 
 
+@pytest.mark.parametrize("target", [lambda model: model, lambda model: model.forward, lambda model: lambda x: model(x) + 1])
+@pytest.mark.parametrize("name", ["0.weight", "0.bias", "block.norm.running_mean", "block.norm.bias"])
+def test_a_weight_is_refused_by_its_name_in_the_module(target, name):
+    model = nn.Sequential()
+    model.add_module("0", nn.Linear(3, 3))
+    model.add_module("block", nn.Sequential())
+    model.block.add_module("norm", nn.BatchNorm1d(3))
+    path, _, own = name.rpartition(".")
+    with torch.inference_mode():
+        value = torch.ones_like(getattr(model.get_submodule(path), own))
+        setattr(model.get_submodule(path), own, value if "running" in own else nn.Parameter(value, requires_grad=False))
+    run = torch.compile(target(model.eval()), backend=kiln.torch.backend, options={"freeze": True})
+    with torch.no_grad(), pytest.raises(kiln.InvalidArgument, match=f"freeze: '{name}' was made under torch.inference_mode"):
+        run(torch.ones(2, 3))
+
+
+def test_a_weight_that_is_of_no_module_is_refused_as_an_argument():
+    with torch.inference_mode():
+        weight = nn.Parameter(torch.ones(3), requires_grad=False)
+    run = torch.compile(lambda x: x * weight, backend=kiln.torch.backend, options={"freeze": True})
+    with torch.inference_mode(), pytest.raises(kiln.InvalidArgument, match="freeze: 'torch.arg[0-9]_1' was made under"):
+        run(torch.ones(2, 3))
+
+
 def test_frozen_weights_are_prepared_once_and_not_in_training():
     model = Tied().eval()
     run = torch.compile(model, backend=kiln.torch.backend, options={"freeze": True})
