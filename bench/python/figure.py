@@ -76,11 +76,12 @@ def timer(work: str | Callable[[], Any], **names: Any) -> timeit.Timer:
 ASLEEP_S = 0.02
 
 
-def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float = 0.005) -> dict[str, list[float]]:
+def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float = 0.005,
+               pause: float = 0.0) -> dict[str, list[float]]:
     """Seconds of each, a number a round: they take turns, so that what disturbs the machine disturbs all alike.
 
-    Each turn lasts about `seconds`. Before it comes a pause, in which threads of whose turn it was go to sleep, and then an
-    eighth of the turn that is not counted: caches, and threads that have slept.
+    Each turn lasts about `seconds`, after an eighth of it that is not counted: caches, and threads that have slept. `pause`
+    comes before that: ASLEEP_S where threads work, and those of whose turn it was should sleep.
     """
     counts: dict[str, int] = {}
     times: dict[str, list[float]] = {name: [] for name in timers}
@@ -89,7 +90,8 @@ def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float =
         counts[name] = 1 if effort.brief else max(1, round(seconds / (min(each.repeat(3, 3)) / 3)))
     for turn in range(effort.rounds(rounds)):
         for name in timers if turn % 2 else reversed(list(timers)):
-            time.sleep(ASLEEP_S)
+            if pause:
+                time.sleep(pause)
             timers[name].timeit(max(1, counts[name] // 8))
             times[name].append(timers[name].timeit(counts[name]) / counts[name])
     return times

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 import kiln
 import kiln.ops as k
-from figure import Row, effort, error_of, figure, interleave, ratios, timer
+from figure import ASLEEP_S, Row, effort, error_of, figure, interleave, ratios, timer
 
 ROUNDS, SECONDS = 15, 0.02
 Shape = tuple[int, ...]
@@ -142,7 +142,7 @@ def measure(name: str, kernel: Kernel) -> Row:
         theirs = kernel.theirs(*tensors, **out)
         errors = {"kiln": error_of("kiln", [result], [wanted]), "torch": error_of("torch", [theirs], [wanted])}
         times = interleave({"kiln": timer(bound), "torch": timer(lambda: kernel.theirs(*tensors, **out))}, ROUNDS,
-                           SECONDS)
+                           SECONDS, ASLEEP_S)
     return Row(f"kernel_{name}", ratios(times, "torch", "kiln"), "x torch / kiln", kernel.target,
                higher_is_better=True, times=times, errors=errors, note="out=" if kernel.writes else "")
 

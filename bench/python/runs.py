@@ -13,7 +13,7 @@ import torch
 
 import kiln
 import kiln.torch
-from figure import Row, effort, error_of, figure, interleave, ratios, timer
+from figure import ASLEEP_S, Row, effort, error_of, figure, interleave, ratios, timer
 from models import MODELS
 
 ROUNDS, SECONDS = 21, 0.03
@@ -26,7 +26,7 @@ def chosen(all_: list[str]) -> list[str]:
 
 def compare(name: str, run: dict[str, Callable[[], Any]], exact: Any, peers: list[str]) -> Iterator[Row]:
     errors = {who: error_of(who, [each()], [exact]) for who, each in run.items()}
-    times = interleave({who: timer(each) for who, each in run.items()}, ROUNDS, SECONDS)
+    times = interleave({who: timer(each) for who, each in run.items()}, ROUNDS, SECONDS, ASLEEP_S)
     for ours in ("kiln", "kiln, frozen"):
         for peer in peers:
             if ours in run:
@@ -71,7 +71,7 @@ def train_step() -> Iterator[Row]:
                   "inductor": torch.compile(copy.deepcopy(module))}
         errors = {who: error_of(who, step(each, x), exact) for who, each in models.items()}
         times = interleave({who: timer(lambda each=each: step(each, x)) for who, each in models.items()}, ROUNDS,
-                           SECONDS)
+                           SECONDS, ASLEEP_S)
         for peer in ("eager", "inductor"):
             yield Row(f"train_decoder_{peer}", ratios(times, "kiln", peer), f"x kiln / {peer}", times=times,
                       errors=errors)
