@@ -68,7 +68,7 @@ struct Uncompiled : Failure {
 };
 // A Failure that names the item, and how to see it.
 [[noreturn]] void fail(const Item &item, const std::string &what);
-// The graph behind the plugin's passes, as text; what fails is the item's Failure.
+// The graph behind the plugin's passes, as text; what fails is Uncompiled.
 std::string after(const Context &context, const Registered &registered, const Item &item);
 // The same for all of them, and the numbers of the plugin's ops on their samples: to be compared between runs.
 std::string all_texts(const Context &context, const Registered &registered, const std::vector<Item> &items);

@@ -20,7 +20,8 @@ def export(module: torch.nn.Module, args: Sequence[Any], *, kwargs: dict[str, An
     """The graph of the module at such arguments, and its weights by the names of the graph's parameters.
 
     dynamic_shapes is torch.export's: which sizes may change. All of the module must be Kiln's: what is not is an error
-    that names it. Outputs have the names of torch's nodes; one that is given twice is "mul", then "mul.2". Weights are the module's own tensors, not copies; save them with safetensors, or bind them.
+    that names it. Outputs have the names of torch's nodes; one that is given twice is "mul", then "mul.2". Weights are
+    the module's own tensors, not copies; save them with safetensors, or bind them.
     """
     program = torch.export.export(module, tuple(args), kwargs, dynamic_shapes=dynamic_shapes)
     program = program.run_decompositions(_torch.composites())

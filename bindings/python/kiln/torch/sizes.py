@@ -109,18 +109,14 @@ def strides_of_result(value: torch.Tensor) -> list[int | kiln.Dim] | None:
     strides, sizes = ([known(each) for each in all_] for all_ in (value.stride(), value.shape))
     if None in strides or None in sizes:
         return strides_of(value)
-    step = 1
-    for size, stride in zip(reversed(sizes), reversed(strides)):
-        if stride != step:
-            return strides  # type: ignore[return-value]
-        step *= size  # type: ignore[operator]
-    return None
+    return None if _row_major(sizes, strides, to_the_letter=True) else strides  # type: ignore[arg-type,return-value]
 
 
-def _row_major(sizes: list[int], strides: list[int]) -> bool:
+def _row_major(sizes: list[int], strides: list[int], to_the_letter: bool = False) -> bool:
+    """`to_the_letter`: of dims of one element, too, which may have any stride."""
     step = 1
     for size, stride in zip(reversed(sizes), reversed(strides)):
-        if size != 1 and stride != step:
+        if (size != 1 or to_the_letter) and stride != step:
             return False
         step *= size
     return True
