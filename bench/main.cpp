@@ -60,6 +60,7 @@ class Collector : public benchmark::BenchmarkReporter {
            ", \"fma_peak_1t_flops\": " + json_number(rate_of(fma_roof(1))) +
            ", \"fma_peak_flops\": " + json_number(rate_of(fma_roof(cores()))) +
            ", \"copy_bytes_per_s\": " + json_number(rate_of(copy_roof())) +
+           ", \"read_bytes_per_s\": " + json_number(rate_of(read_roof())) +
            ", \"bare_process_ms\": " + json_number(bare_process_seconds() * 1e3) + "},\n  \"results\": [\n" + results_ +
            "\n  ]\n}\n";
   }
