@@ -12,6 +12,15 @@ from typing import Any
 import numpy as np
 
 
+@dataclass(frozen=True)
+class Part:
+    """What one run of Kiln does of that which a roof of the machine bounds (machine.roofs)."""
+
+    roof: str  # "fma": FLOP of f32; "copy": bytes read and written; "read": bytes read
+    amount: float
+    target: float | None = None  # of the roof, at least
+
+
 @dataclass
 class Row:
     """One number: a ratio or a difference, of which each round gave one."""
@@ -24,6 +33,7 @@ class Row:
     times: Mapping[str, Sequence[float]] = field(default_factory=dict)  # seconds, by who took them
     errors: Mapping[str, float] = field(default_factory=dict)  # against float64, as a part of the largest element
     note: str = ""
+    part: Part | None = None
 
     @property
     def value(self) -> float:
@@ -41,6 +51,20 @@ class Row:
         if self.target is None:
             return None
         return self.value >= self.target if self.higher_is_better else self.value <= self.target
+
+    @property
+    def speedup(self) -> tuple[float, float, float] | None:
+        """Of a ratio, its quartiles with the value between them: how many times as quick as its peer Kiln is."""
+        if not self.unit.startswith("x "):
+            return None
+        low, high = self.quartiles
+        return (low, self.value, high) if self.higher_is_better else (1 / high, 1 / self.value, 1 / low)
+
+    def of_roof(self, roofs: Mapping[str, float]) -> float | None:
+        """The part of its roof that Kiln's quickest round reached; roofs are per second."""
+        if self.part is None or self.part.roof not in roofs:
+            return None
+        return self.part.amount / min(self.times["kiln"]) / roofs[self.part.roof]
 
 
 class Wrong(Exception):
@@ -74,6 +98,7 @@ def timer(work: str | Callable[[], Any], **names: Any) -> timeit.Timer:
 
 # Threads of OpenMP wait awake for the next work, on the core that the next turn needs: torch's for up to 10 ms.
 ASLEEP_S = 0.02
+LONG_S = 0.3  # of a run: what is cold as it begins does not show
 
 
 def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float = 0.005,
@@ -81,19 +106,23 @@ def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float =
     """Seconds of each, a number a round: they take turns, so that what disturbs the machine disturbs all alike.
 
     Each turn lasts about `seconds`, after an eighth of it that is not counted: caches, and threads that have slept. `pause`
-    comes before that: ASLEEP_S where threads work, and those of whose turn it was should sleep.
+    comes before that: ASLEEP_S where threads work, and those of whose turn it was should sleep. What takes far longer runs
+    once a turn.
     """
     counts: dict[str, int] = {}
     times: dict[str, list[float]] = {name: [] for name in timers}
     for name, each in timers.items():
-        each.timeit(3)
-        counts[name] = 1 if effort.brief else max(1, round(seconds / (min(each.repeat(3, 3)) / 3)))
+        each.timeit(1)
+        long = each.timeit(1) > LONG_S
+        counts[name] = 0 if long else 1 if effort.brief else max(1, round(seconds / (min(each.repeat(3, 3)) / 3)))
     for turn in range(effort.rounds(rounds)):
         for name in timers if turn % 2 else reversed(list(timers)):
             if pause:
                 time.sleep(pause)
-            timers[name].timeit(max(1, counts[name] // 8))
-            times[name].append(timers[name].timeit(counts[name]) / counts[name])
+            if counts[name]:
+                timers[name].timeit(max(1, counts[name] // 8))
+            count = max(1, counts[name])
+            times[name].append(timers[name].timeit(count) / count)
     return times
 
 
@@ -105,13 +134,28 @@ def differences(times: Mapping[str, Sequence[float]], ours: str, theirs: str, sc
     return [(a - b) * scale for a, b in zip(times[ours], times[theirs], strict=True)]
 
 
+def beside_best(name: str, times: Mapping[str, Sequence[float]], ours: str, peers: Sequence[str],
+                target: float | None = None, **more: Any) -> Row:
+    """How many times as long as ours the quickest of the peers took; without a peer, how long ours did."""
+    there = [peer for peer in peers if peer in times]
+    if not there:
+        return Row(name, [1e3 * each for each in times[ours]], "ms, without a peer", times=times, **more)
+    quickest = min(there, key=lambda peer: statistics.median(times[peer]))
+    return Row(name, ratios(times, quickest, ours), f"x {quickest} / {ours}", target, higher_is_better=True, times=times,
+               **more)
+
+
+def as_float64(x: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(x.detach().double() if hasattr(x, "detach") else x, np.float64)  # bf16 is torch's alone
+
+
 def error_of(who: str, results: Sequence[Any], exact: Sequence[Any], most: float = 1e-4) -> float:
     """The largest error as a part of the largest element of float64's; Wrong where it is above `most`."""
     if len(results) != len(exact):
         raise Wrong(f"{who} gave {len(results)} results, expected {len(exact)}")
     worst = 0.0
     for got, wanted in zip(results, exact):
-        a, b = (np.asarray(x.detach() if hasattr(x, "detach") else x, np.float64) for x in (got, wanted))
+        a, b = as_float64(got), as_float64(wanted)
         if a.shape != b.shape:
             raise Wrong(f"{who} gave shape {a.shape}, expected {b.shape}")
         error = float(np.abs(a - b).max() / max(float(np.abs(b).max()), 1e-30))
