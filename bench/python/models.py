@@ -1,4 +1,4 @@
-"""Models that are compiled and run: by hand, and of others in reduced configurations, all with random weights."""
+"""Models that are compiled and run: by hand, and of others by their configurations, all with random weights."""
 
 from __future__ import annotations
 
@@ -11,24 +11,33 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from figure import effort
+
+
+class Rotation(nn.Module):
+    """Of pairs of elements, by angles that follow from the positions."""
+
+    def __init__(self, width: int, positions: torch.Tensor) -> None:
+        super().__init__()
+        angles = positions[:, None] * 10000.0 ** (-torch.arange(width // 2) / (width // 2))
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * self.cos - b * self.sin, a * self.sin + b * self.cos), -1)
+
 
 class Block(nn.Module):
     """A decoder's: attention with rotations over what came before, and a gated MLP, each behind an RMS norm."""
 
-    def __init__(self, width: int = 256, heads: int = 4, length: int = 64) -> None:
+    def __init__(self, width: int = 256, heads: int = 4, length: int = 64, inner: int = 704) -> None:
         super().__init__()
-        self.heads, inner = heads, 704
+        self.heads = heads
         self.before, self.between = nn.RMSNorm(width), nn.RMSNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
         self.up, self.down = nn.Linear(width, 2 * inner, bias=False), nn.Linear(inner, width, bias=False)
-        half = width // heads // 2
-        angles = torch.arange(length)[:, None] * 10000.0 ** (-torch.arange(half) / half)
-        self.register_buffer("cos", angles.cos())
-        self.register_buffer("sin", angles.sin())
-
-    def rotate(self, x: torch.Tensor) -> torch.Tensor:
-        a, b = x.chunk(2, -1)
-        return torch.cat((a * self.cos - b * self.sin, a * self.sin + b * self.cos), -1)
+        self.rotate = Rotation(width // heads, torch.arange(length))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         batch, length, width = x.shape
@@ -37,6 +46,45 @@ class Block(nn.Module):
         x = x + self.out(y.transpose(1, 2).reshape(batch, length, width))
         gate, value = self.up(self.between(x)).chunk(2, -1)
         return x + self.down(F.silu(gate) * value)
+
+
+class StepBlock(nn.Module):
+    """A decoder's for one token more: `keys` and `values` are those of all before it, its own come back."""
+
+    def __init__(self, width: int, heads: int, shared: int, inner: int, position: int) -> None:
+        super().__init__()
+        self.width, self.shared, self.each = width, shared, width // heads
+        self.before, self.between = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.qkv, self.out = nn.Linear(width, width + 2 * shared * self.each, bias=False), nn.Linear(width, width, bias=False)
+        self.up, self.down = nn.Linear(width, 2 * inner, bias=False), nn.Linear(inner, width, bias=False)
+        self.rotate = Rotation(self.each, torch.tensor([position]))
+
+    def forward(self, x: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        part = self.shared * self.each
+        q, k, v = self.qkv(self.before(x)).split((self.width, part, part), -1)
+        q = self.rotate(q.view(1, self.shared, -1, self.each))  # heads that share keys are queries of one
+        k, v = self.rotate(k.view(1, self.shared, 1, self.each)), v.view(1, self.shared, 1, self.each)
+        y = F.scaled_dot_product_attention(q, torch.cat((keys, k), 2), torch.cat((values, v), 2))
+        x = x + self.out(y.reshape(1, 1, self.width))
+        gate, value = self.up(self.between(x)).chunk(2, -1)
+        return x + self.down(F.silu(gate) * value), k, v
+
+
+class Step(nn.Module):
+    """A Llama's for one token, after `keys` - 1 others: logits, and the keys and values of each block."""
+
+    def __init__(self, layers: int, words: int, keys: int = 512) -> None:
+        super().__init__()
+        self.table, self.last = nn.Embedding(words, 2048), nn.RMSNorm(2048)
+        self.blocks = nn.ModuleList(StepBlock(2048, 32, 8, 8192, keys - 1) for _ in range(layers))
+        self.logits = nn.Linear(2048, words, bias=False)
+
+    def forward(self, token: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x, made = self.table(token), []
+        for i, block in enumerate(self.blocks):
+            x, *own = block(x, keys[i], values[i])
+            made.append(own)
+        return self.logits(self.last(x)), torch.stack([k for k, _ in made]), torch.stack([v for _, v in made])
 
 
 class Logits(nn.Module):
@@ -50,12 +98,9 @@ class Logits(nn.Module):
         return self.model(tokens)[0]
 
 
-def transformer(name: str, suffix: str, **more: Any) -> nn.Module:
+def transformer(name: str, suffix: str, **config: Any) -> nn.Module:
     import transformers
-    config = getattr(transformers, name + "Config")(
-        hidden_size=256, num_hidden_layers=2, num_attention_heads=4, intermediate_size=704, vocab_size=1000,
-        max_position_embeddings=256, use_cache=False, **more)
-    return Logits(getattr(transformers, name + suffix)(config))
+    return Logits(getattr(transformers, name + suffix)(getattr(transformers, name + "Config")(**config)))
 
 
 def vision(name: str) -> nn.Module:
@@ -66,25 +111,46 @@ def vision(name: str) -> nn.Module:
 @dataclass
 class Model:
     make: Callable[[], nn.Module]
-    data: Callable[[], torch.Tensor]
-    exported: bool = True  # is run from an ONNX file, too
+    data: Callable[[], tuple[torch.Tensor, ...]]
+    target: float | None = None   # of the quickest peer's time over that of Kiln with frozen weights
+    relaxed: float | None = None  # the same with rounding relaxed, where that is asked for
+    large: bool = False  # one of each kind is all that memory is asked for
+    note: str = ""
 
-    def build(self) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
-        """The module in eval, an input, and what float64 says of it."""
+    def build(self) -> tuple[nn.Module, tuple[torch.Tensor, ...], list[torch.Tensor]]:
+        """The module in eval, its inputs, and what float64 says of them."""
         torch.manual_seed(0)
         module, x = self.make().eval(), self.data()
         with torch.no_grad():
-            exact = copy.deepcopy(module).double()(x.double() if x.is_floating_point() else x)
-        return module, x, exact
+            exact = copy.deepcopy(module).double()(*(each.double() if each.is_floating_point() else each for each in x))
+        return module, x, results(exact)
 
 
+def results(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (tuple, list)) else [given]
+
+
+def image() -> tuple[torch.Tensor]:
+    return (torch.randn(1, 3, 224, 224),)
+
+
+LAYERS = 8  # of sixteen: more would need the memory of a larger machine, for each peer has weights of its own
 MODELS = {
     "mlp": Model(lambda: nn.Sequential(nn.Linear(512, 1024), nn.GELU(), nn.Linear(1024, 512)),
-                 lambda: torch.randn(64, 512)),
-    "decoder": Model(Block, lambda: torch.randn(1, 64, 256), exported=False),
-    "bert": Model(lambda: transformer("Bert", "Model"), lambda: torch.randint(0, 1000, (1, 128))),
-    "llama": Model(lambda: transformer("Llama", "ForCausalLM", num_key_value_heads=2),
-                   lambda: torch.randint(0, 1000, (1, 128)), exported=False),
-    "resnet18": Model(lambda: vision("resnet18"), lambda: torch.randn(1, 3, 224, 224)),
-    "mobilenet_v3_small": Model(lambda: vision("mobilenet_v3_small"), lambda: torch.randn(1, 3, 224, 224)),
+                 lambda: (torch.randn(64, 512),)),
+    "decoder": Model(Block, lambda: (torch.randn(1, 64, 256),)),
+    "mlp_784": Model(lambda: nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(),
+                                           nn.Linear(512, 10)), lambda: (torch.randn(64, 784),), 1.1),
+    "block": Model(lambda: Block(768, 12, 128, 2048), lambda: (torch.randn(1, 128, 768),), 1.1),
+    "gpt2": Model(lambda: transformer("GPT2", "LMHeadModel", n_layer=2 if effort.brief else 12, use_cache=False),
+                  lambda: (torch.randint(0, 50257, (1, 128)),), 1.1, note="124M, 1 x 128"),
+    "bert": Model(lambda: transformer("Bert", "Model"), lambda: (torch.randint(0, 30522, (8, 128)),), 1.1,
+                  note="base, 8 x 128"),
+    "llama_step": Model(lambda: Step(LAYERS, 32000), lambda: (
+        torch.randint(0, 32000, (1, 1)), *(torch.randn(LAYERS, 1, 8, 511, 64) for _ in "kv")), 1.1, large=True,
+        note=f"1 token, 512 keys, f32, {LAYERS} layers of a Llama of 1B, 32,000 words"),
+    "resnet18": Model(lambda: vision("resnet18"), image, 1.05, relaxed=1.3),
+    "resnet50": Model(lambda: vision("resnet50"), image, 1.0),
+    "mobilenet_v3": Model(lambda: vision("mobilenet_v3_large"), image, 1.0, note="large"),
+    "convnext_tiny": Model(lambda: vision("convnext_tiny"), image, 1.0),
 }

@@ -1,63 +1,94 @@
-"""Run time of models: beside eager and inductor, and of ONNX files beside ONNX Runtime. All have as many threads."""
+"""Run time of models on as many threads: above 1 Kiln is ahead of the quickest peer."""
 
 from __future__ import annotations
 
 import copy
-import os
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 import kiln
+import kiln.onnx
 import kiln.torch
-from figure import ASLEEP_S, Row, effort, error_of, figure, interleave, ratios, timer
-from models import MODELS
+from figure import ASLEEP_S, Row, beside_best, effort, error_of, figure, interleave, timer
+from models import MODELS, Model, results
+from peers import Absent, export, in_onnxruntime, in_openvino
 
-ROUNDS, SECONDS = 21, 0.03
+ROUNDS, SECONDS = 15, 0.03
 BRIEF = ("mlp",)
+FROZEN, UNFROZEN, FILES = ("eager", "inductor, frozen", "onnxruntime", "openvino"), ("eager", "inductor"), (
+    "onnxruntime", "openvino")
 
 
-def chosen(all_: list[str]) -> list[str]:
-    return [name for name in all_ if name in BRIEF or not effort.brief]
+def by_torch(model: Model, module: torch.nn.Module) -> dict[str, torch.nn.Module]:
+    """What torch runs, and compiles. Each has a module of its own, which shares the weights."""
+    def compiled(**more: Any) -> Any:
+        return torch.compile(copy.copy(module), **more)
+
+    freeze = {"freeze": True}
+    made = {"eager": module, "inductor, frozen": compiled(options={"freezing": True}),
+            "kiln, frozen": compiled(backend=kiln.torch.backend, options=freeze)}
+    if model.relaxed:
+        made["kiln, relaxed"] = compiled(backend=kiln.torch.backend, options={**freeze, "rounding": "relaxed"})
+    if not model.large:
+        made |= {"inductor": compiled(), "kiln": compiled(backend=kiln.torch.backend)}
+    return made
 
 
-def compare(name: str, run: dict[str, Callable[[], Any]], exact: Any, peers: list[str]) -> Iterator[Row]:
-    errors = {who: error_of(who, [each()], [exact]) for who, each in run.items()}
-    times = interleave({who: timer(each) for who, each in run.items()}, ROUNDS, SECONDS, ASLEEP_S)
-    for ours in ("kiln", "kiln, frozen"):
-        for peer in peers:
+def of_file(path: str, x: tuple[torch.Tensor, ...], context: kiln.Context, large: bool) -> dict[str, Callable[[], Any]]:
+    """Makers of calls, by who runs the file."""
+    arrays = [each.numpy() for each in x]
+
+    def in_kiln() -> Callable[[], Any]:
+        graph, weights = kiln.onnx.load(path, context=context)
+        call = context.compile(graph).bind(weights)
+        return lambda: call(*arrays)
+
+    made = {"onnxruntime": lambda: in_onnxruntime(path, arrays), "openvino": lambda: in_openvino(path, arrays)}
+    return made if large else {**made, "kiln, of the file": in_kiln}
+
+
+def beside(name: str, model: Model) -> Iterator[Row]:
+    torch._dynamo.reset()
+    module, x, exact = model.build()
+    notes = [model.note] if model.note else []
+    with (torch.no_grad(), tempfile.TemporaryDirectory() as folder,
+          kiln.Context(cache="off", threads=torch.get_num_threads()) as context):
+        kiln.set_default_context(context)
+        run: dict[str, Callable[[], Any]] = {who: (lambda each=each: each(*x))
+                                             for who, each in by_torch(model, module).items()}
+        for who, make in of_file(export(module, x, folder), x, context, model.large).items():
+            try:
+                run[who] = make()
+            except Absent as why:
+                notes.append(f"{who} is left out: {why}")
+        errors = {who: error_of(who, results(each()), exact, 1e-3 if "relaxed" in who else 1e-4)
+                  for who, each in run.items()}
+        times = interleave({who: timer(each) for who, each in run.items()}, ROUNDS, SECONDS, ASLEEP_S)
+        for ours, suffix, peers, target in (
+                ("kiln, frozen", "", FROZEN, model.target), ("kiln, relaxed", "_relaxed", FROZEN, model.relaxed),
+                ("kiln", "_unfrozen", UNFROZEN, None), ("kiln, of the file", "_onnx", FILES, None)):
             if ours in run:
-                frozen = "_frozen" if "frozen" in ours else ""
-                yield Row(f"{name}{frozen}_{peer.replace(' ', '_')}", ratios(times, ours, peer), f"x {ours} / {peer}",
-                          times=times, errors=errors)
+                yield beside_best(f"run_{name}{suffix}", times, ours, peers, target, errors=errors, note="; ".join(notes))
+        kiln.set_default_context(None)
+        run.clear()
 
 
 @figure
 def run_time() -> Iterator[Row]:
-    """Of one input in eval: weights read at each call, and frozen."""
-    for name in chosen(list(MODELS)):
-        torch._dynamo.reset()
-        module, x, exact = MODELS[name].build()
-        with torch.no_grad(), kiln.Context(cache="off", threads=torch.get_num_threads()) as context:
-            kiln.set_default_context(context)
-            models = {"eager": module, "inductor": torch.compile(copy.deepcopy(module)),
-                      "kiln": torch.compile(copy.deepcopy(module), backend=kiln.torch.backend),
-                      "kiln, frozen": torch.compile(copy.deepcopy(module), backend=kiln.torch.backend,
-                                                    options={"freeze": True})}
-            run = {who: (lambda each=each: each(x)) for who, each in models.items()}
-            yield from compare(f"run_{name}", run, exact, ["eager", "inductor"])
-            kiln.set_default_context(None)
-            del models, run
+    """Of one input in eval, with frozen weights beside all peers, weights read at each call, and an ONNX file."""
+    for name, model in MODELS.items():
+        if name in BRIEF or not effort.brief:
+            yield from beside(name, model)
 
 
 @figure
 def train_step() -> Iterator[Row]:
     """Forward and backward of the decoder block; what is compared are the gradients."""
     torch._dynamo.reset()
-    module, x, _ = MODELS["decoder"].build()
+    module, (x,), _ = MODELS["decoder"].build()
 
     def step(model: Any, x: torch.Tensor) -> list[torch.Tensor]:
         model.zero_grad()
@@ -72,30 +103,5 @@ def train_step() -> Iterator[Row]:
         errors = {who: error_of(who, step(each, x), exact) for who, each in models.items()}
         times = interleave({who: timer(lambda each=each: step(each, x)) for who, each in models.items()}, ROUNDS,
                            SECONDS, ASLEEP_S)
-        for peer in ("eager", "inductor"):
-            yield Row(f"train_decoder_{peer}", ratios(times, "kiln", peer), f"x kiln / {peer}", times=times,
-                      errors=errors)
+        yield beside_best("train_decoder", times, "kiln", UNFROZEN, errors=errors)
         kiln.set_default_context(None)
-
-
-@figure
-def onnx_run_time() -> Iterator[Row]:
-    """Files that torch exports, beside ONNX Runtime with its defaults."""
-    import onnxruntime
-
-    import kiln.onnx
-    for name in chosen([name for name, model in MODELS.items() if model.exported]):
-        module, x, exact = MODELS[name].build()
-        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            path = os.path.join(folder, "model.onnx")
-            torch.onnx.export(module, (x,), path, dynamo=False, input_names=["x"], opset_version=20)
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = torch.get_num_threads()
-            theirs = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-            with kiln.Context(cache="off", threads=torch.get_num_threads()) as context:
-                graph, weights = kiln.onnx.load(path, context=context)
-                call, array = context.compile(graph).bind(weights), x.numpy()
-                run = {"kiln": lambda: call(array), "onnxruntime": lambda: theirs.run(None, {"x": array})[0]}
-                yield from compare(f"onnx_{name}", run, exact, ["onnxruntime"])
-                del call, run
