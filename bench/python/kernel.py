@@ -108,9 +108,11 @@ def attention(queries: int, keys: int, heads: int, shared: int, width: int, targ
             scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, -jnp.inf)
         return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores, -1), v).reshape(q.shape)
 
+    def in_torch(q: torch.Tensor, key: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q.view(rows), key, v, is_causal=causal).reshape(q.shape)
+
     return Kernel(
-        lambda q, key, v: k.attention(q, key, v, causal=causal),
-        lambda q, key, v: F.scaled_dot_product_attention(q.view(rows), key, v, is_causal=causal).view(q.shape), in_jnp,
+        lambda q, key, v: k.attention(q, key, v, causal=causal), in_torch, in_jnp,
         [(1, heads, queries, width), (1, shared, keys, width), (1, shared, keys, width)], target=target, dtype=dtype)
 
 
