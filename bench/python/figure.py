@@ -105,9 +105,9 @@ def interleave(timers: Mapping[str, timeit.Timer], rounds: int, seconds: float =
                pause: float = 0.0) -> dict[str, list[float]]:
     """Seconds of each, a number a round: they take turns, so that what disturbs the machine disturbs all alike.
 
-    Each turn lasts about `seconds`, after an eighth of it that is not counted: caches, and threads that have slept. `pause`
-    comes before that: ASLEEP_S where threads work, and those of whose turn it was should sleep. What takes far longer runs
-    once a turn.
+    Each turn lasts about `seconds`, after an eighth of it that is not counted: caches, and threads that have slept.
+    `pause` comes before that: ASLEEP_S where threads work, and those of whose turn it was should sleep. What takes far
+    longer runs once a turn.
     """
     counts: dict[str, int] = {}
     times: dict[str, list[float]] = {name: [] for name in timers}
@@ -141,8 +141,8 @@ def beside_best(name: str, times: Mapping[str, Sequence[float]], ours: str, peer
     if not there:
         return Row(name, [1e3 * each for each in times[ours]], "ms, without a peer", times=times, **more)
     quickest = min(there, key=lambda peer: statistics.median(times[peer]))
-    return Row(name, ratios(times, quickest, ours), f"x {quickest} / {ours}", target, higher_is_better=True, times=times,
-               **more)
+    return Row(name, ratios(times, quickest, ours), f"x {quickest} / {ours}", target, higher_is_better=True,
+               times=times, **more)
 
 
 def as_float64(x: Any) -> np.ndarray[Any, Any]:

@@ -1,7 +1,7 @@
 """One op beside the peers' forms of it, on as many threads: above 1 Kiln is ahead of the quickest of them.
 
-What torch writes in place is marked: `out=` spares it the memory that a new result costs, as a result that is given back
-spares JAX (peers.in_jax). What is constant for Kiln is packed for torch, too, where it has a packed form.
+What torch writes in place is marked: `out=` spares it the memory that a new result costs, as a result that is given
+back spares JAX (peers.in_jax). What is constant for Kiln is packed for torch, too, where it has a packed form.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ class StepBlock(nn.Module):
         super().__init__()
         self.width, self.shared, self.each = width, shared, width // heads
         self.before, self.between = nn.RMSNorm(width), nn.RMSNorm(width)
-        self.qkv, self.out = nn.Linear(width, width + 2 * shared * self.each, bias=False), nn.Linear(width, width, bias=False)
+        self.qkv = nn.Linear(width, width + 2 * shared * self.each, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
         self.up, self.down = nn.Linear(width, 2 * inner, bias=False), nn.Linear(inner, width, bias=False)
         self.rotate = Rotation(self.each, torch.tensor([position]))
 

@@ -56,8 +56,8 @@ def told_roofs(before: Mapping[str, float], after: Mapping[str, float]) -> str:
     if not before:
         return "Roofs of the machine: not measured, for kiln_bench is not built."
     each = [f"{name} {before[name] / 1e9:.3g} and {after[name] / 1e9:.3g} {ROOFS[name][1]}" for name in before]
-    return (f"Roofs of the machine, before and after the rows: {', '.join(each)}. `of the roof` is Kiln's quickest round "
-            "as a part of the higher one.")
+    return (f"Roofs of the machine, before and after the rows: {', '.join(each)}. `of the roof` is Kiln's quickest "
+            "round as a part of the higher one.")
 
 
 def page(told: Mapping[str, Any], rows: list[Row], roofs: Mapping[str, float], picture: str) -> str:
@@ -65,9 +65,10 @@ def page(told: Mapping[str, Any], rows: list[Row], roofs: Mapping[str, float], p
              f"By `./dev bench --peers python`, on {told['machine']['cores']} cores ({told['machine']['cpu']}), load "
              f"{told['machine']['load']} before the run; Python {told['machine']['python']}, "
              + ", ".join(f"{name} {version}" for name, version in told["versions"].items()) + ".",
-             f"All have {told['threads']} threads. Medians of ratios or differences of rounds in which all took turns, with "
-             "their quartiles; of `x kiln / …` Kiln is quicker below 1, of `x … / kiln` above it. Errors are against "
-             "float64, as parts of the largest element.", told_roofs(told["roofs"]["before"], told["roofs"]["after"]), ""]
+             f"All have {told['threads']} threads. Medians of ratios or differences of rounds in which all took turns, "
+             "with their quartiles; of `x kiln / …` Kiln is quicker below 1, of `x … / kiln` above it. Errors are "
+             "against float64, as parts of the largest element.",
+             told_roofs(told["roofs"]["before"], told["roofs"]["after"]), ""]
     if picture:
         lines += [f"![How many times as quick as its peer Kiln is]({picture})", ""]
     lines += ["| figure | value | quartiles | target | | of the roof | times | largest error |",

@@ -49,7 +49,7 @@ def in_jax(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> Cal
 
 
 def export(module: torch.nn.Module, x: tuple[torch.Tensor, ...], folder: str) -> str:
-    """An ONNX file; by torch's older exporter, which does not have all ops, where what the newer one needs is absent."""
+    """An ONNX file; by torch's older exporter, which lacks some ops, where what the newer one needs is absent."""
     path = os.path.join(folder, "model.onnx")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

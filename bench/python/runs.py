@@ -71,7 +71,8 @@ def beside(name: str, model: Model) -> Iterator[Row]:
                 ("kiln, frozen", "", FROZEN, model.target), ("kiln, relaxed", "_relaxed", FROZEN, model.relaxed),
                 ("kiln", "_unfrozen", UNFROZEN, None), ("kiln, of the file", "_onnx", FILES, None)):
             if ours in run:
-                yield beside_best(f"run_{name}{suffix}", times, ours, peers, target, errors=errors, note="; ".join(notes))
+                yield beside_best(f"run_{name}{suffix}", times, ours, peers, target, errors=errors,
+                                  note="; ".join(notes))
         kiln.set_default_context(None)
         run.clear()
 
