@@ -1,4 +1,4 @@
-"""How long compiles take beside inductor's and JAX's, in processes of their own: cold with empty caches, warm with filled
+"""How long compiles take beside inductor's and JAX's, in processes of their own: cold with empty caches, warm with full.
 
 Both are given what Dynamo captured. Kiln's own time is partition, mapping and code, and has AOTAutograd's beside it,
 which is torch's; inductor's is all that Dynamo waits for. Each process compiles a small function first, which is not

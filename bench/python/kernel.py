@@ -38,7 +38,7 @@ class Kernel:
     weights: Sequence[Shape] = ()  # parameters of ours, prepared once
     writes: bool = False
     target: float = 1.0
-    packed: Callable[..., Made] | None = None  # of tensors: torch's call where weights were prepared
+    other: tuple[str, Callable[..., Made]] | None = None  # torch's other form: its name, and of tensors its call
     part: Part | None = None
     dtype: torch.dtype = torch.float32  # what is computed in
     types: Sequence[torch.dtype] = ()   # of inputs and weights where they are not all of it
@@ -73,8 +73,8 @@ def linear(rows: int, depth: int, columns: int, dtype: torch.dtype = torch.float
     part = (contraction(rows, depth, columns, PACKED if rows >= 64 else None) if rows > 1
             else moved("read", depth * columns, 4, STREAMED))
     return Kernel(k.linear, lambda x, w, out: torch.mm(x, w.mT, out=out), lambda x, w: jnp.einsum("mk,nk->mn", x, w),
-                  [(rows, depth)], [(columns, depth)], True, target, packed if f32 else None, part if f32 else None,
-                  dtype)
+                  [(rows, depth)], [(columns, depth)], True, target, ("packed", packed) if f32 else None,
+                  part if f32 else None, dtype)
 
 
 def conv(channels: int, size: int, outputs: int, window: int, stride: int = 1, groups: int = 1,
@@ -92,8 +92,9 @@ def conv(channels: int, size: int, outputs: int, window: int, stride: int = 1, g
         lambda x, w: F.conv2d(x, w, stride=stride, padding=same, groups=groups),
         lambda x, w: jax.lax.conv_general_dilated(x, w, (stride, stride), [(same, same)] * 2,
                                                   feature_group_count=groups),
-        [shape], [(outputs, channels // groups, window, window)], target=target, packed=packed if f32 else None,
-        part=Part("fma", 2.0 * products) if f32 and groups == 1 else None, dtype=dtype)
+        [shape], [(outputs, channels // groups, window, window)], target=target,
+        other=("packed", packed) if f32 else None, part=Part("fma", 2.0 * products) if f32 and groups == 1 else None,
+        dtype=dtype)
 
 
 def attention(queries: int, keys: int, heads: int, shared: int, width: int, target: float,
@@ -195,9 +196,9 @@ def measure(name: str, kernel: Kernel) -> Row:
             return lambda: kernel.theirs(*tensors, **out)
 
         makers: dict[str, Callable[[], Made]] = {"torch": in_torch, "jax": lambda: in_jax(kernel.jax, tensors)}
-        if kernel.packed:
-            prepare = kernel.packed
-            makers["torch, packed"] = lambda: prepare(*tensors)
+        if kernel.other:
+            form, prepare = kernel.other
+            makers[f"torch, {form}"] = lambda: prepare(*tensors)
         notes = ["out="] if kernel.writes else []
         for who, make in makers.items():
             try:

@@ -8,7 +8,8 @@ import torch
 
 import kiln.ops as k
 from figure import Row, figure
-from kernel import TYPES, Kernel, attention, chosen, conv, gelu, layer_norm, linear, matmul, measure, pointwise, softmax
+from kernel import (TYPES, Kernel, Made, attention, chosen, conv, gelu, layer_norm, linear, matmul, measure, pointwise,
+                    softmax)
 from peers import jnp
 
 TARGET = 0.9
@@ -27,11 +28,14 @@ def weights(rows: int, depth: int, columns: int, dtype: torch.dtype) -> Kernel:
     def exact(x: torch.Tensor, w: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
         return x @ (w * scales[:, None]).mT
 
+    def dequantized(*tensors: torch.Tensor) -> Made:
+        return lambda: exact(*tensors)
+
     return Kernel(
         lambda x, w, scales: k.linear(x, k.dequantize(w, scales, axis=0, dtype=TYPES[dtype])),
         torch._weight_int8pack_mm, lambda x, w, scales: jnp.einsum("mk,nk->mn", x, w.astype(x.dtype)) * scales,
         [(rows, depth)], [(columns, depth), (columns,)], target=TARGET, dtype=dtype, types=(dtype, I8, dtype),
-        exact=exact)
+        other=("dequantized", dequantized), exact=exact)
 
 
 def of_16_bits(dtype: torch.dtype) -> dict[str, Kernel]:

@@ -105,6 +105,7 @@ def plot(rows: list[Row], path: pathlib.Path) -> bool:
         axes.set(xscale="log", ylim=(len(points) - 0.5, -0.5),
                  xlabel="times as quick as the peer; right of 1 Kiln is ahead, | is the target")
         axes.set_yticks(range(len(points)), [row.name for row, _ in points])
+        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axes.grid(axis="x", color="#dddddd", linewidth=0.5)
         axes.spines[["top", "right", "left"]].set_visible(False)
