@@ -163,3 +163,21 @@ def error_of(who: str, results: Sequence[Any], exact: Sequence[Any], most: float
     if not worst <= most:
         raise Wrong(f"{who} is off by {worst:.1e} of the largest element, at most {most:.0e} was expected")
     return worst
+
+
+def able(makers: Mapping[str, Callable[[], Callable[[], Any]]], exact: Sequence[Any], most: float,
+         notes: list[str]) -> tuple[dict[str, Callable[[], Any]], dict[str, float]]:
+    """The calls that makers make, and how far what they give is off. A peer that refuses, or is off by more than `most`,
+    is left out, and a note says why; of Kiln that is an error."""
+    run, errors = {}, {}
+    for who, make in makers.items():
+        try:
+            call = make()
+            given = call()
+            errors[who] = error_of(who, given if isinstance(given, (tuple, list)) else [given], exact, most)
+            run[who] = call
+        except Exception as why:  # of any kind: it is another's
+            if who.startswith("kiln"):
+                raise
+            notes.append(f"{who} is left out: {(str(why) or type(why).__name__).splitlines()[0][:120]}")
+    return run, errors

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 import kiln
 import kiln.ops as k
-from figure import ASLEEP_S, Part, Row, Wrong, beside_best, effort, error_of, interleave, timer
-from peers import Absent, in_jax, jax, jnp
+from figure import ASLEEP_S, Part, Row, able, beside_best, effort, error_of, interleave, timer
+from peers import in_jax, jax, jnp
 
 ROUNDS, SECONDS = 15, 0.02
 TYPES = {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16", torch.int8: "i8", torch.int64: "i64"}
@@ -189,7 +189,7 @@ def measure(name: str, kernel: Kernel) -> Row:
     with torch.no_grad(), kiln.Context(cache="off", threads=torch.get_num_threads()) as context:
         bound, result = program(kernel, context, given, weights)
         wanted, most = exact(kernel, tensors, result), MOST[kernel.dtype]
-        errors, run = {"kiln": error_of("kiln", [result], [wanted], most)}, {"kiln": bound}
+        off = error_of("kiln", [result], [wanted], most)
 
         def in_torch() -> Made:
             out = {"out": torch.empty_like(result)} if kernel.writes else {}
@@ -200,15 +200,10 @@ def measure(name: str, kernel: Kernel) -> Row:
             form, prepare = kernel.other
             makers[f"torch, {form}"] = lambda: prepare(*tensors)
         notes = ["out="] if kernel.writes else []
-        for who, make in makers.items():
-            try:
-                call = make()
-                errors[who] = error_of(who, [call()], [wanted], most)
-                run[who] = call
-            except (Absent, Wrong, NotImplementedError, RuntimeError, TypeError, ValueError) as why:
-                notes.append(f"{who} is left out: {str(why).splitlines()[0][:120]}")
-        times = interleave({who: timer(call) for who, call in run.items()}, ROUNDS, SECONDS, ASLEEP_S)
-    return beside_best(f"kernel_{name}", times, "kiln", list(makers), kernel.target, errors=errors,
+        run, errors = able(makers, [wanted], most, notes)
+        times = interleave({who: timer(call) for who, call in {"kiln": bound, **run}.items()}, ROUNDS, SECONDS,
+                           ASLEEP_S)
+    return beside_best(f"kernel_{name}", times, "kiln", list(makers), kernel.target, errors={"kiln": off, **errors},
                        note="; ".join(notes), part=kernel.part)
 
 

@@ -12,18 +12,19 @@ import torch
 import kiln
 import kiln.onnx
 import kiln.torch
-from figure import ASLEEP_S, Row, beside_best, effort, error_of, figure, interleave, timer
-from models import MODELS, Model, results
-from peers import Absent, export, in_onnxruntime, in_openvino
+from figure import ASLEEP_S, Figure, Row, able, beside_best, effort, error_of, figure, interleave, timer
+from models import MODELS, Model
+from peers import export, in_onnxruntime, in_openvino
 
 ROUNDS, SECONDS = 15, 0.03
 BRIEF = ("mlp",)
-FROZEN, UNFROZEN, FILES = ("eager", "inductor, frozen", "onnxruntime", "openvino"), ("eager", "inductor"), (
-    "onnxruntime", "openvino")
+UNFROZEN, FILES = ("eager", "inductor"), ("onnxruntime", "openvino")
+FROZEN = ("eager", "inductor, frozen", *FILES)
+Maker = Callable[[], Callable[[], Any]]
 
 
-def by_torch(model: Model, module: torch.nn.Module) -> dict[str, torch.nn.Module]:
-    """What torch runs, and compiles. Each has a module of its own, which shares the weights."""
+def by_torch(model: Model, module: torch.nn.Module, x: tuple[torch.Tensor, ...]) -> dict[str, Maker]:
+    """Makers of calls of what torch runs, and compiles. Each has a module of its own, which shares the weights."""
     def compiled(**more: Any) -> Any:
         return torch.compile(copy.copy(module), **more)
 
@@ -34,11 +35,11 @@ def by_torch(model: Model, module: torch.nn.Module) -> dict[str, torch.nn.Module
         made["kiln, relaxed"] = compiled(backend=kiln.torch.backend, options={**freeze, "rounding": "relaxed"})
     if not model.large:
         made |= {"inductor": compiled(), "kiln": compiled(backend=kiln.torch.backend)}
-    return made
+    return {who: (lambda each=each: lambda: each(*x)) for who, each in made.items()}
 
 
-def of_file(path: str, x: tuple[torch.Tensor, ...], context: kiln.Context, large: bool) -> dict[str, Callable[[], Any]]:
-    """Makers of calls, by who runs the file."""
+def of_file(path: str, x: tuple[torch.Tensor, ...], context: kiln.Context, large: bool) -> dict[str, Maker]:
+    """The same of an ONNX file."""
     arrays = [each.numpy() for each in x]
 
     def in_kiln() -> Callable[[], Any]:
@@ -57,15 +58,8 @@ def beside(name: str, model: Model) -> Iterator[Row]:
     with (torch.no_grad(), tempfile.TemporaryDirectory() as folder,
           kiln.Context(cache="off", threads=torch.get_num_threads()) as context):
         kiln.set_default_context(context)
-        run: dict[str, Callable[[], Any]] = {who: (lambda each=each: each(*x))
-                                             for who, each in by_torch(model, module).items()}
-        for who, make in of_file(export(module, x, folder), x, context, model.large).items():
-            try:
-                run[who] = make()
-            except Absent as why:
-                notes.append(f"{who} is left out: {why}")
-        errors = {who: error_of(who, results(each()), exact, 1e-3 if "relaxed" in who else 1e-4)
-                  for who, each in run.items()}
+        makers = by_torch(model, module, x) | of_file(export(module, x, folder), x, context, model.large)
+        run, errors = able(makers, exact, 1e-4, notes)
         times = interleave({who: timer(each) for who, each in run.items()}, ROUNDS, SECONDS, ASLEEP_S)
         for ours, suffix, peers, target in (
                 ("kiln, frozen", "", FROZEN, model.target), ("kiln, relaxed", "_relaxed", FROZEN, model.relaxed),
@@ -77,12 +71,18 @@ def beside(name: str, model: Model) -> Iterator[Row]:
         run.clear()
 
 
-@figure
-def run_time() -> Iterator[Row]:
+def run_of(name: str, model: Model) -> Figure:
     """Of one input in eval, with frozen weights beside all peers, weights read at each call, and an ONNX file."""
-    for name, model in MODELS.items():
+    def rows() -> Iterator[Row]:
         if name in BRIEF or not effort.brief:
             yield from beside(name, model)
+
+    rows.__name__ = f"run_{name}"
+    return rows
+
+
+for each_name, each_model in MODELS.items():  # a figure each, for one that fails must not end the others
+    figure(run_of(each_name, each_model))
 
 
 @figure
