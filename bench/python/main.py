@@ -19,9 +19,9 @@ import torch
 import calls  # noqa: F401
 import captures  # noqa: F401
 import compiles  # noqa: F401
+import runs  # noqa: F401  # before kernels: inductor forks, which is safe until JAX has threads
 import kernels_f32  # noqa: F401
 import kernels_small  # noqa: F401
-import runs  # noqa: F401
 import starts  # noqa: F401
 from figure import Row, effort, figures
 from machine import highest, machine, roofs, versions
