@@ -48,39 +48,69 @@ class HiddenFinder {
     return v.op == Core::add ? *a + *b : *a - *b;
   }
 
-  // From which column on a comparison is false; grows along the rows.
-  std::optional<Expr> end_of(const Body &body, const Value &v) const {
+  // What a comparison says of the columns where it is true: of the last one, or of the first.
+  struct Bound {
+    Expr column;
+    bool is_last;
+  };
+  // Of one that is true up to a column, or from one on, which does not fall along the rows.
+  std::optional<Bound> bound_of(const Body &body, const Value &v) const {
     if (v.op != Core::lt && v.op != Core::le && v.op != Core::gt && v.op != Core::ge) return {};
     const std::optional<Expr> a = number_of(body, v.args[0]), b = number_of(body, v.args[1]);
     if (!a || !b) return {};
     const bool less = v.op == Core::lt || v.op == Core::le, strict = v.op == Core::lt || v.op == Core::gt;
-    // True where columns <= last.
-    const Expr last = (less ? *b - *a : *a - *b) + column_ - (strict ? 1 : 0);
-    const std::optional<Expr> step = last.coefficient(rows_ - 1);
-    if (last.depends_on_axis(column_.id()) || !step || !step->is_integer() || step->integer() < 0) return {};
-    return last + 1;
+    const Expr room = less ? *b - *a : *a - *b;  // true where it is at least `least`
+    const int64_t least = strict ? 1 : 0;
+    const std::optional<Expr> along = room.coefficient(column_.id());
+    if (!along || !(along->is(1) || along->is(-1))) return {};
+    const bool is_last = along->is(-1);
+    const Expr column = is_last ? room + column_ - least : column_ - room + least;
+    const std::optional<Expr> step = column.coefficient(rows_ - 1);
+    if (column.depends_on_axis(column_.id()) || !step || !step->is_integer() || step->integer() < 0) return {};
+    return Bound{column, is_last};
   }
 
+  // By a bound on either side, as far as there are some.
   bool hides(const Stage &stage) {
     const ContractionAxes axes = contraction_axes(kernel_, stage);
     columns_ = stage.axes[axes.n - rows_].extent;
     column_ = Expr::axis(axes.n, columns_);
+    std::optional<Facts> facts;
+    HiddenColumns found;
     for (const Value &v : stage.body.values) {
-      const std::optional<Expr> end = end_of(stage.body, v);
-      if (!end) continue;
-      const Facts facts = facts_of(stage.body, &v);
-      if (!keep_facts(stage, facts)) continue;
-      found_ = {.until = *end, .shows = &v, .axes = {&stage.axes[axes.n - rows_]}};
-      return true;
+      const std::optional<Bound> bound = bound_of(stage.body, v);
+      if (!bound || (bound->is_last ? found.until : found.from)) continue;
+      Facts behind = facts_of(stage.body, &v);
+      if (facts ? !same_results(stage, *facts, behind) : !are_known(stage, behind)) continue;
+      facts = std::move(behind);
+      (bound->is_last ? found.until : found.from) = bound->is_last ? bound->column + 1 : bound->column;
+      found.shows.push_back(&v);
     }
-    return false;
+    if (!facts || !keep_facts(stage, *facts)) return false;
+    found.axes = {&stage.axes[axes.n - rows_]};
+    found_ = std::move(found);
+    return true;
+  }
+
+  static const std::optional<Fact> &result_of(const Stage &stage, const Facts &facts, const Store &store) {
+    return facts[static_cast<size_t>(stage.body.yields[static_cast<size_t>(store.value)])];
+  }
+  static bool are_known(const Stage &stage, const Facts &facts) {
+    return std::ranges::all_of(stage.stores,
+                               [&](const Store &store) { return result_of(stage, facts, store).has_value(); });
+  }
+  static bool same_results(const Stage &stage, const Facts &a, const Facts &b) {
+    return std::ranges::all_of(stage.stores, [&](const Store &store) {
+      const auto &x = result_of(stage, a, store), &y = result_of(stage, b, store);
+      return x && y && std::bit_cast<uint64_t>(x->value) == std::bit_cast<uint64_t>(y->value) && x->or_nan == y->or_nan;
+    });
   }
 
   // Notes what the stage leaves in row_local buffers; false: not all that it stores is known.
   bool keep_facts(const Stage &stage, const Facts &facts) {
     std::map<uint16_t, Fact> known;
     for (const Store &store : stage.stores) {
-      const auto &fact = facts[static_cast<size_t>(stage.body.yields[static_cast<size_t>(store.value)])];
+      const auto &fact = result_of(stage, facts, store);
       if (kernel_.buffers[store.to.buffer].space != Buffer::Space::row_local || store.combines() ||
           store.to.valid >= 0 || store.to.index[0] != column_ || !fact)
         return false;

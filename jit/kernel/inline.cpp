@@ -8,6 +8,7 @@ namespace kiln::kernel {
 namespace {
 
 constexpr int free_cost = 3;          // may be computed again by every reader
+constexpr int index_cost = 8;         // likewise, where it reads nothing: a mask of numbers of rows and columns
 constexpr int rows_operand_cost = 8;  // operand a of a contraction: packed again for each tile of columns
 constexpr int max_inlined_cost = 512;
 constexpr int unpacking_cost = 24;                     // of what is unpacked wherever it is read
@@ -286,7 +287,7 @@ class Inliner {
       const bool reader_prepared = constant_[program_.defs[use.def].results[0]];
       if (item.prepared && !reader_prepared && cost > 0) return false;  // computed once a binding, not at each call
     }
-    if (cost <= free_cost && !checks) return true;
+    if (cost <= (item.operands.empty() ? index_cost : free_cost) && !checks) return true;
     if (readers_[tensor] != 1 || !one_index(uses_[tensor])) return false;
     const Use &use = uses_[tensor].front();
     if (repeats(use)) return false;

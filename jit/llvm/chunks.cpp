@@ -48,6 +48,15 @@ void CarriersInScratch::store(llvm::Value *number, const Values &values) const {
   }
 }
 
+namespace {
+
+bool is_zero(llvm::Value *value) {
+  const auto *constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+  return constant && constant->isZero();
+}
+
+}  // namespace
+
 Values emit_chunks(KernelState &state, const kernel::Stage &stage, const Range &all, unsigned width,
                    const std::function<Values(const Range &part)> &sum_of) {
   const int64_t waiting = kernel::waiting_in_scratch(state.kernel, stage);
@@ -63,6 +72,10 @@ Values emit_chunks(KernelState &state, const kernel::Stage &stage, const Range &
     llvm::Value *begin = now[0], *end = b.CreateNSWAdd(begin, b.getInt64(chunk));
     llvm::Value *more = b.CreateICmpSLT(end, all.end);
     Range part{begin, b.CreateSelect(more, end, all.end), std::nullopt, all.multiple};
+    if (!is_zero(all.begin)) {  // chunks before it are there, and empty
+      part.begin = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, begin, all.begin);
+      part.begin = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, part.begin, part.end);
+    }
     if (all.count) part.multiple = std::min(chunk, *all.count & -*all.count);
     if (part.multiple == chunk) part.count = chunk;
     sum = sum_of(part);

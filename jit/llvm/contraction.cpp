@@ -119,13 +119,15 @@ class ContractionEmitter {
   }
 
   void emit_block(const Range &block) {
-    Range k = block, hidden;
+    Range k = block;
+    std::vector<Range> hidden;
     if (hides_k()) {
-      k.end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, k.begin, k_shown_.end);
-      k.end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, k.end, block.end);
+      k.begin = greater(block.begin, less(k_shown_.begin, block.end));
+      k.end = greater(k.begin, less(k_shown_.end, block.end));
       k.count = std::nullopt;
       k.multiple = std::gcd(k_shown_.multiple, depth_);
-      hidden = {k.end, block.end};
+      if (state_.hidden->from) hidden.push_back({block.begin, k.begin});
+      if (state_.hidden->until) hidden.push_back({k.end, block.end});
     }
     const auto step = static_cast<unsigned>(k_step_);
     const auto a_group = static_cast<unsigned>(a_group_);
@@ -136,10 +138,7 @@ class ContractionEmitter {
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
       columns_begin_ = j;
       llvm::Value *columns = b_panel_;
-      if (hides_k()) {
-        emit_panel(state_, b, point_, {j, n_.end}, hidden, columns);
-        sum_hidden(hidden, columns);
-      }
+      if (hides_k()) sum_hidden(hidden, b, j);
       if (is_packed())
         columns = packed_panel(j, k.begin);
       else
@@ -167,19 +166,42 @@ class ContractionEmitter {
     emit_loop(state_, k, steps, [&](llvm::Value *begin) { pack(piece_at(begin, k, steps)); });
   }
 
-  bool hides_k() const { return state_.shown && state_.shown == k_shown_.end; }
+  llvm::Value *greater(llvm::Value *x, llvm::Value *y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y); }
+  llvm::Value *less(llvm::Value *x, llvm::Value *y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); }
+
+  bool hides_k() const { return state_.shown && state_.shown->end == k_shown_.end; }
 
   // What all rows add for products of 0 with a panel's columns: they are added up by themselves, several at a time,
   // from -0 on, which no sum sees.
-  void sum_hidden(const Range &k, llvm::Value *columns) {
-    constexpr unsigned sets = 4;
+  void sum_hidden(const std::vector<Range> &hidden, const PanelSource &source, llvm::Value *j) {
     const size_t vectors = schedule_.nr / lanes_;
+    hidden_sums_.assign(vectors, llvm::ConstantFP::getNegativeZero(vector_));
+    for (const Range &k : hidden) {
+      // Where memory runs along the columns, and there are no others in a vector of them, it is seen where it lies.
+      if (walks(b_body_, axes_.n) && !n_.has_rest(schedule_.nr) && contract_.b_factor == DType::none) {
+        sum_hidden(k, [&](llvm::Value *step, size_t v) {
+          Point at = point_;
+          at.set_axis(axes_.k, b_.CreateNSWAdd(k.begin, step));
+          at.set_axis(axes_.n, b_.CreateNSWAdd(j, integer(static_cast<int64_t>(v * lanes_))));
+          at.vector_axis = static_cast<int>(axes_.n);
+          at.width = lanes_;
+          return Values{splat(state_, emit_body(state_, b_body_, at)[0], lanes_)};
+        });
+      } else {
+        emit_panel(state_, source, point_, {j, n_.end}, k, b_panel_);
+        sum_hidden(k, [&](llvm::Value *step, size_t v) { return vector_of(line_of(b_panel_, step), v); });
+      }
+    }
+  }
+  template <class Fn>
+  void sum_hidden(const Range &k, Fn columns_at) {
+    constexpr unsigned sets = 4;
+    const size_t vectors = hidden_sums_.size();
     llvm::Value *zero = llvm::Constant::getNullValue(vector_), *none = llvm::ConstantFP::getNegativeZero(vector_);
     const auto add_step = [&](llvm::Value *step, Values sums, size_t set) {
-      llvm::Value *line = line_of(columns, step);
       for (size_t v = 0; v < vectors; ++v) {
         llvm::Value *&sum = sums[set * vectors + v];
-        sum = products_.multiply_add({zero}, vector_of(line, v), sum);
+        sum = products_.multiply_add({zero}, columns_at(step, v), sum);
       }
       return sums;
     };
@@ -191,9 +213,8 @@ class ContractionEmitter {
     });
     sums =
         emit_loop(state_, rest, 1, sums, [&](llvm::Value *step, const Values &now) { return add_step(step, now, 0); });
-    hidden_sums_.assign(sums.begin(), sums.begin() + static_cast<long>(vectors));
     for (size_t v = 0; v < vectors; ++v)
-      for (unsigned set = 1; set < sets; ++set) hidden_sums_[v] = added(hidden_sums_[v], sums[set * vectors + v]);
+      for (unsigned set = 0; set < sets; ++set) hidden_sums_[v] = added(hidden_sums_[v], sums[set * vectors + v]);
   }
 
   llvm::Value *a_panel_of(llvm::Value *i) {
@@ -271,22 +292,36 @@ class ContractionEmitter {
     emit_tile_products(state_, contract_, block, depth_of(k));
   }
 
-  // Goes through the steps of a block with the panel's rows at each; the next row is a_group_ elements behind.
+  // Goes through the steps of a block: of each the columns, and the panel's rows, of which the next is a_group_
+  // elements behind. Several steps stand side by side, with constants for their places: what counts and tells places
+  // would be a quarter of all instructions, which shows where another thread shares the core.
   template <class Fn>
-  Values over_steps(const Range &depth, llvm::Value *a_rows, const Values &sums, Fn body) {
-    const auto rows_at = [&](llvm::Value *step) {
-      return b_.CreateGEP(a_element_, a_rows, b_.CreateNSWMul(step, integer(schedule_.mr * k_step_)));
+  Values over_steps(const Range &depth, int64_t at_a_time, llvm::Value *a_rows, llvm::Value *columns,
+                    const Values &sums, Fn body) {
+    const bool in_groups = a_group_ != k_step_;
+    const int64_t line = int64_t{schedule_.nr} * contract_.group;
+    const int64_t next_row = in_groups ? 1 : schedule_.mr * k_step_;
+    const auto rows_at = [&](llvm::Value *step) -> llvm::Value * {
+      llvm::Value *place = in_groups ? b_.CreateURem(step, integer(a_group_)) : nullptr;
+      llvm::Value *group = in_groups ? b_.CreateNSWSub(step, place) : step;
+      llvm::Value *rows = b_.CreateGEP(a_element_, a_rows, b_.CreateNSWMul(group, integer(schedule_.mr * k_step_)));
+      return in_groups ? b_.CreateGEP(a_element_, rows, place) : rows;
     };
-    if (a_group_ == k_step_) {
-      return emit_loop(state_, depth, 1, sums,
-                       [&](llvm::Value *step, const Values &carried) { return body(step, rows_at(step), carried); });
-    }
-    return emit_loop(state_, depth, a_group_, sums, [&](llvm::Value *first, const Values &before) {
-      llvm::Value *group = rows_at(first);
-      return emit_loop(state_, piece_at(first, depth, a_group_), 1, before,
-                       [&](llvm::Value *step, const Values &carried) {
-                         return body(step, b_.CreateGEP(a_element_, group, b_.CreateNSWSub(step, first)), carried);
-                       });
+    const auto [blocks, rest] = split_range(state_, depth, static_cast<unsigned>(at_a_time));
+    const Values whole = emit_loop(state_, blocks, at_a_time, sums, [&](llvm::Value *first, Values now) {
+      llvm::Value *rows = rows_at(first), *lines = line_of(columns, first);
+      for (int64_t step = 0; step < at_a_time; ++step) {
+        // Columns of the next steps, loaded ahead, would take the registers that sums are in.
+        if (step > 0) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
+        now = body(b_.CreateGEP(b_element_, lines, integer(step * line)),
+                   b_.CreateGEP(a_element_, rows, integer(step * next_row)), now);
+      }
+      return now;
+    });
+    return emit_loop(state_, rest, 1, whole, [&](llvm::Value *step, const Values &now) {
+      llvm::Value *rows =
+          in_groups ? b_.CreateGEP(a_element_, rows_at(rest.begin), b_.CreateNSWSub(step, rest.begin)) : rows_at(step);
+      return body(line_of(columns, step), rows, now);
     });
   }
 
@@ -305,18 +340,22 @@ class ContractionEmitter {
     for (size_t sum = 0; sum < static_cast<size_t>(rows * vectors); ++sum)
       sums.push_back(first_sums_[sum % static_cast<size_t>(vectors)]);
 
-    sums = over_steps(depth_of(k), a_rows, sums, [&](llvm::Value *step, llvm::Value *a_column, const Values &carried) {
-      llvm::Value *line = line_of(columns, step);
-      llvm::SmallVector<Values, 4> b_vectors;
-      Values next;
-      for (size_t v = 0; v < static_cast<size_t>(vectors); ++v) b_vectors.push_back(vector_of(line, v));
-      prefetch(line);
-      for (int64_t r = 0; r < rows; ++r) {
-        const Values a = products_.row(b_.CreateGEP(a_element_, a_column, integer(r * a_group_)));
-        for (const Values &b : b_vectors) next.push_back(products_.multiply_add(a, b, carried[next.size()]));
-      }
-      return next;
-    });
+    // Four divide a_group_ where that is no step; eight would take a quarter longer to compile.
+    const int64_t at_a_time = rows == schedule_.mr ? 4 : 1;
+    sums = over_steps(depth_of(k), at_a_time, a_rows, columns, sums,
+                      [&](llvm::Value *line, llvm::Value *a_column, const Values &carried) {
+                        llvm::SmallVector<Values, 4> b_vectors;
+                        Values next;
+                        for (size_t v = 0; v < static_cast<size_t>(vectors); ++v)
+                          b_vectors.push_back(vector_of(line, v));
+                        prefetch(line);
+                        for (int64_t r = 0; r < rows; ++r) {
+                          const Values a = products_.row(b_.CreateGEP(a_element_, a_column, integer(r * a_group_)));
+                          for (const Values &b : b_vectors)
+                            next.push_back(products_.multiply_add(a, b, carried[next.size()]));
+                        }
+                        return next;
+                      });
     for (size_t sum = 0; sum < sums.size(); ++sum) {
       if (!hidden_sums_.empty()) sums[sum] = added(sums[sum], hidden_sums_[sum % hidden_sums_.size()]);
       if (!one_block_) sums[sum] = added(load(vector_, place(sum)), sums[sum]);
@@ -346,16 +385,18 @@ class ContractionEmitter {
 
   // Where all rows see all columns, what tells them apart is known.
   void emit_epilogue(const Range &columns) {
-    const kernel::Value *shows = state_.shown ? state_.hidden->shows : nullptr;
+    if (!state_.shown) return emit_epilogue(columns, {});
     const std::vector<kernel::Value> &values = stage_.body.values;
-    const auto number =
-        static_cast<size_t>(std::ranges::find(values, shows, [](auto &v) { return &v; }) - values.begin());
-    if (number == values.size()) return emit_epilogue(columns, {});
-    Values known(number + 1, nullptr);
-    known[number] = b_.getTrue();
-    emit_if_else(
-        state_, b_.CreateICmpSLE(columns.end, state_.visible), [&] { emit_epilogue(columns, known); },
-        [&] { emit_epilogue(columns, {}); });
+    Values known;
+    for (size_t number = 0; number < values.size(); ++number) {
+      if (std::ranges::find(state_.hidden->shows, &values[number]) == state_.hidden->shows.end()) continue;
+      known.resize(number + 1, nullptr);
+      known[number] = b_.getTrue();
+    }
+    if (known.empty()) return emit_epilogue(columns, {});
+    llvm::Value *all_see = b_.CreateAnd(b_.CreateICmpSLE(state_.visible->begin, columns.begin),
+                                        b_.CreateICmpSLE(columns.end, state_.visible->end));
+    emit_if_else(state_, all_see, [&] { emit_epilogue(columns, known); }, [&] { emit_epilogue(columns, {}); });
   }
 
   // `known`: values of the body that are, as Leaves::loaded.

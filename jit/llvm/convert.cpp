@@ -1,4 +1,5 @@
-// Core::convert. Small floats go through f32 by integer sequences: LLVM would call a library on levels without F16C.
+// Core::convert. Small floats go through f32 by integer sequences, but for f16 where F16C does it: LLVM would call a
+// library on levels without.
 // Each conversion rounds once: what f32 does not hold is rounded to odd on its way, whose last bit says that more
 // followed.
 #include "jit/base/small_float.h"
@@ -92,6 +93,10 @@ class Bits {
   llvm::Type *i32_, *f32_;
 };
 
+bool has_instruction(const KernelState &state, DType small) {
+  return small == DType::f16 && state.features.set.has(Feature::f16c);
+}
+
 // A 64-bit integer as a double that rounds to a small float as it does: bits that a double may lose are gathered in
 // one that no small float has.
 llvm::Value *gathered(KernelState &state, llvm::Value *x, bool with_sign) {
@@ -112,6 +117,10 @@ llvm::Value *to_small(KernelState &state, llvm::Value *x, DType from, DType to) 
   } else {
     x = emit_convert(state, x, from, DType::f32);
   }
+  if (has_instruction(state, to)) {
+    llvm::Value *half = state.b.CreateFPTrunc(x, x->getType()->getWithNewType(state.b.getHalfTy()));
+    return state.b.CreateBitCast(half, x->getType()->getWithNewType(type_of(state, to)));
+  }
   Bits bits(state, x);
   x = to == DType::bf16 ? bits.to_bf16(x) : bits.to_small(x, small_format(to));
   return state.b.CreateTrunc(x, x->getType()->getWithNewType(type_of(state, to)));
@@ -122,6 +131,10 @@ llvm::Value *to_small(KernelState &state, llvm::Value *x, DType from, DType to) 
 llvm::Value *emit_convert(KernelState &state, llvm::Value *x, DType from, DType to) {
   auto &b = state.b;
   if (from == to) return x;
+  if (has_instruction(state, from)) {
+    llvm::Value *half = b.CreateBitCast(x, x->getType()->getWithNewType(b.getHalfTy()));
+    return emit_convert(state, b.CreateFPExt(half, x->getType()->getWithNewType(b.getFloatTy())), DType::f32, to);
+  }
   if (is_small_float(from)) {
     Bits bits(state, x);
     x = from == DType::bf16 ? bits.from_bf16(x) : bits.from_small(x, small_format(from));

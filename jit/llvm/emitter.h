@@ -43,9 +43,12 @@ struct KernelState {
   llvm::Value *error_word;
   // i64, in tiles of rows: the tile's first, to which the areas of row_local buffers belong. Null: there is one row.
   llvm::Value *first_row = nullptr;
-  // Columns of the tile at hand that all of its rows see, and those that stages go through, as far as some hide others.
   std::optional<kernel::HiddenColumns> hidden;
-  llvm::Value *visible = nullptr, *shown = nullptr;  // i64
+  // Of the tile at hand where that is: columns that all of its rows see, and those that stages go through.
+  struct Columns {
+    llvm::Value *begin, *end;  // i64
+  };
+  std::optional<Columns> visible, shown;
 
   Status status;  // the first failure
 

@@ -64,12 +64,7 @@ Values Products::row(llvm::Value *from) {
   return each;
 }
 
-// F16C's conversion is exact, as ours is, and gives the same products: those of a NaN are quiet ones.
 llvm::Value *Products::widen(llvm::Value *elements, DType from) {
-  if (from == DType::f16 && contract_.accumulator == DType::f32 && state_.features.set.has(Feature::f16c)) {
-    llvm::Value *halves = b_.CreateBitCast(elements, elements->getType()->getWithNewType(b_.getHalfTy()));
-    return b_.CreateFPExt(halves, elements->getType()->getWithNewType(b_.getFloatTy()));
-  }
   return emit_convert(state_, elements, from, contract_.accumulator);
 }
 

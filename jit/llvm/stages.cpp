@@ -224,7 +224,7 @@ bool is_multiple(const Expr &expr, int64_t divisor) { return mod(expr, Expr(divi
 Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
   if (state.shown && std::ranges::find(state.hidden->axes, &axis) != state.hidden->axes.end()) {
     const int64_t block = kernel::hidden_block(state.kernel);
-    return {state.b.getInt64(0), state.shown, std::nullopt, is_multiple(axis.extent, block) ? block : 1};
+    return {state.shown->begin, state.shown->end, std::nullopt, is_multiple(axis.extent, block) ? block : 1};
   }
   Range range{state.b.getInt64(0), emit_scalar(state, axis.extent, point)};
   if (axis.extent.is_integer()) range.count = axis.extent.integer();
@@ -236,21 +236,34 @@ void emit_stages(KernelState &state, const Point &point) { emit_stages(state, 0,
 
 namespace {
 
-// Up to where the tile's last row sees; more, and others see less.
+// From where the tile's first row sees to where its last one does; between them some rows see less.
 void hide_columns(KernelState &state, const Point &point, const Range &rows) {
   auto &b = state.b;
   const int64_t block = kernel::hidden_block(state.kernel);
   const auto integer = [&](int64_t value) { return b.getInt64(static_cast<uint64_t>(value)); };
-  const auto end_at = [&](llvm::Value *row) {
+  llvm::Value *columns = emit_scalar(state, state.hidden->axes[0]->extent, point), *none = integer(0);
+  llvm::Value *last_row = b.CreateNSWSub(rows.end, integer(1));
+  const auto bound_at = [&](const std::optional<Expr> &bound, llvm::Value *row, llvm::Value *otherwise) {
+    if (!bound) return otherwise;
     Point inside = point;
     inside.set_axis(state.kernel.parallel.size() - 1, row);
-    return emit_scalar(state, state.hidden->until, inside);
+    return emit_scalar(state, *bound, inside);
   };
-  state.visible = end_at(rows.begin);
-  llvm::Value *end = b.CreateNSWAdd(end_at(b.CreateNSWSub(rows.end, integer(1))), integer(block - 1));
-  end = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateAnd(end, integer(-block)), integer(block));
-  llvm::Value *columns = emit_scalar(state, state.hidden->axes[0]->extent, point);
-  state.shown = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, columns);
+  const auto greater = [&](llvm::Value *x, llvm::Value *y) {
+    return b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y);
+  };
+  const auto less = [&](llvm::Value *x, llvm::Value *y) {
+    return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);
+  };
+  const std::optional<Expr> &from = state.hidden->from, &until = state.hidden->until;
+  state.visible = {bound_at(from, last_row, none), bound_at(until, rows.begin, columns)};
+  // Whole blocks, and at least one, so that what reads them finds what hidden columns hold.
+  llvm::Value *last_block = b.CreateAnd(greater(b.CreateNSWSub(columns, integer(1)), none), integer(-block));
+  llvm::Value *begin = b.CreateAnd(greater(bound_at(from, rows.begin, none), none), integer(-block));
+  begin = less(begin, last_block);
+  llvm::Value *end = b.CreateNSWAdd(bound_at(until, last_row, columns), integer(block - 1));
+  end = greater(b.CreateAnd(end, integer(-block)), b.CreateNSWAdd(begin, integer(block)));
+  state.shown = {begin, less(end, columns)};
 }
 
 }  // namespace

@@ -92,10 +92,12 @@ const std::vector<Shapes> shapes = {{1, 2, 2, 97, 97, 16, 16}, {2, 3, 3, 64, 64,
 const Shapes plain = {2, 4, 4, 70, 90, 16, 16}, grouped = {2, 4, 2, 70, 90, 16, 16};
 
 TEST(Attention, IsOneKernel) {
-  const std::vector<std::pair<const char *, AttrMap>> attributes = {
-      {"none", {}}, {"causal", causal}, {"softcap", {{"softcap", 0.75}, {"causal", true}}}};
+  const std::vector<std::pair<const char *, AttrMap>> attributes = {{"none", {}},
+                                                                    {"causal", causal},
+                                                                    {"window", {{"window", ints({20, 3})}}},
+                                                                    {"softcap", {{"softcap", 0.75}, {"causal", true}}}};
   for (const auto &[name, attrs] : attributes) {
-    for (const DType type : {DType::f32, DType::f64}) {
+    for (const DType type : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
       for (const bool known : {true, false}) {
         EXPECT_EQ(kernel_count(attention(plain, attrs, type, known)), 1u) << name << kiln::name_of(type) << known;
         EXPECT_EQ(kernel_count(attention(grouped, attrs, type, known)), 1u) << name << kiln::name_of(type) << known;
@@ -109,9 +111,6 @@ TEST(Attention, IsOneKernel) {
 }
 
 TEST(Attention, HasASmallKernelMoreForWhatIsNotInStepWithItsRows) {
-  for (const DType type : {DType::f16, DType::bf16})  // the result, made small as it is put together of heads
-    EXPECT_EQ(kernel_count(attention(plain, causal, type)), 2u);
-  EXPECT_EQ(kernel_count(attention(plain, {{"window", ints({20, 3})}})), 2u) << "who sees whom, for all heads";
   EXPECT_EQ(kernel_count(attention(grouped, {{"logsumexp", true}})), 2u) << "logarithms, put together of heads";
 }
 
@@ -125,10 +124,13 @@ TEST(Attention, HasTheBitsOfItsParts) {
 }
 
 TEST(Attention, HasTheBitsOfItsPartsWhereKeysAreHidden) {
-  for (const Shapes &s : shapes) {
-    expect_same_bits(attention(s, {{"causal", true}, {"logsumexp", true}}));
-    expect_same_bits(attention(s, {{"window", ints({30, 5})}}));
-    expect_same_bits(attention(s, causal, DType::f32, false));
+  const std::vector<AttrValue> windows = {ints({30, 5}), ints({3, 0}), ints({40, -1}), ints({-1, 7})};
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const AttrValue &window = windows[i % windows.size()], &other = windows[(i + 1) % windows.size()];
+    expect_same_bits(attention(shapes[i], {{"causal", true}, {"logsumexp", true}}));
+    expect_same_bits(attention(shapes[i], {{"window", window}}));
+    expect_same_bits(attention(shapes[i], {{"window", other}}, DType::f32, /*known=*/false));
+    expect_same_bits(attention(shapes[i], causal, DType::f32, /*known=*/false));
   }
 }
 
@@ -150,12 +152,14 @@ TEST(Attention, HasTheBitsOfItsPartsUnderMasksThatHideWholeRows) {
 TEST(Attention, HidesNoNumberThatIsNotFinite) {
   for (const Shapes &s : {Shapes{1, 2, 2, 200, 200, 8, 20}, Shapes{1, 1, 1, 60, 2100, 4, 33}}) {
     for (const auto &[operand, value] : {std::pair{1, infinity}, {2, infinity}, {2, NAN}, {0, NAN}}) {
-      for (const double place : {0.02, 0.5, 0.99}) {
-        Case c = attention(s, {{"causal", true}, {"logsumexp", true}});
-        RefTensor t = to_reference(c.arguments[static_cast<size_t>(operand)]);
-        t.f[static_cast<size_t>(place * static_cast<double>(t.f.size()))] = value;
-        c.arguments[static_cast<size_t>(operand)] = from_reference(t);
-        expect_same_bits(c);
+      for (const auto &[name, reach] : {std::pair{"causal", AttrValue(true)}, {"window", ints({9, 4})}}) {
+        for (const double place : {0.02, 0.5, 0.99}) {
+          Case c = attention(s, {{name, reach}, {"logsumexp", true}});
+          RefTensor t = to_reference(c.arguments[static_cast<size_t>(operand)]);
+          t.f[static_cast<size_t>(place * static_cast<double>(t.f.size()))] = value;
+          c.arguments[static_cast<size_t>(operand)] = from_reference(t);
+          expect_same_bits(c);
+        }
       }
     }
   }

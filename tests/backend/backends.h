@@ -16,6 +16,7 @@ inline Result<GraphPtr> flat_and_decomposed(GraphPtr graph) {
   KILN_ASSIGN(graph, inline_calls(graph, builtin_ops()));
   KILN_ASSIGN(graph, widen(graph, builtin_ops()));
   KILN_ASSIGN(graph, decompose(graph, builtin_ops()));
+  KILN_ASSIGN(graph, convert_early(graph));
   KILN_TRY(verify(*graph));
   return graph;
 }

@@ -1,6 +1,7 @@
 // Kernels in tiles of rows: contractions whose m is the last parallel axis, and what rows go through between them.
 #pragma once
 #include <limits>
+#include <optional>
 
 #include "tests/unit/jit/kernel/contraction_forms.h"
 
@@ -10,15 +11,17 @@ struct RowTileForm {
   DType type = DType::f32;
   int64_t heads = 3, rows = 50, keys = 70, depth = 9, width = 21;
   uint32_t tile = 12, mr = 6, nr = 16, kc = 64;
-  bool symbolic = false;  // rows and keys
-  int64_t seen = 1000;    // query i sees keys up to i + seen
+  bool symbolic = false;               // rows and keys
+  int64_t seen = 1000;                 // query i sees keys up to i + seen
+  std::optional<int64_t> unseen = {};  // and of those from i - unseen on
 };
 
 // Attention without its exponentials, so that it is exact: for each head, o = relu(q k^T) v + the row's maximum, where
 // hidden keys have -infinity (of integers -9), with the sum and the maximum of each row.
 inline Form row_tile_form(const RowTileForm &p) {
   Form form{str_cat("tiles of ", p.tile, " rows, ", kiln::name_of(p.type), ", ", p.rows, "x", p.keys, ", ", p.depth,
-                    ", ", p.width, ", seen ", p.seen, p.symbolic ? ", symbolic" : ""),
+                    ", ", p.width, ", seen ", p.seen, p.unseen ? str_cat(" from -", *p.unseen) : "",
+                    p.symbolic ? ", symbolic" : ""),
             {},
             {}};
   Kernel &k = form.kernel;
@@ -57,7 +60,12 @@ inline Form row_tile_form(const RowTileForm &p) {
     const int sum = accumulator(scores.body, p.type);
     const int last =
         epilogue.op(Core::add, epilogue.index(i), epilogue.constant(DType::i64, static_cast<double>(p.seen)));
-    const int visible = epilogue.op(Core::le, epilogue.index(key), last);
+    int visible = epilogue.op(Core::le, epilogue.index(key), last);
+    if (p.unseen) {
+      const int first =
+          epilogue.op(Core::sub, epilogue.index(i), epilogue.constant(DType::i64, static_cast<double>(*p.unseen)));
+      visible = epilogue.op(Core::logical_and, visible, epilogue.op(Core::ge, epilogue.index(key), first));
+    }
     const double hidden = is_float ? -std::numeric_limits<double>::infinity() : -9;
     epilogue.yield(epilogue.op(Core::select, visible, sum, epilogue.constant(p.type, hidden)));
     scores.stores = {store_at(6, key)};
@@ -105,6 +113,11 @@ inline std::vector<Form> row_tile_forms() {
     for (const bool symbolic : {false, true}) {
       all.push_back({.rows = 90, .keys = 150, .symbolic = symbolic, .seen = seen});
       all.push_back({.rows = 64, .keys = 192, .kc = 48, .symbolic = symbolic, .seen = seen});
+      for (const int64_t unseen : {-70, 0, 40}) {
+        all.push_back({.rows = 90, .keys = 150, .symbolic = symbolic, .seen = seen, .unseen = unseen});
+        all.push_back(
+            {.rows = 64, .keys = 320, .width = 32, .kc = 48, .symbolic = symbolic, .seen = seen, .unseen = unseen});
+      }
     }
   }
   std::vector<Form> forms;
