@@ -48,6 +48,10 @@ Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops, bool round_all = true
 // annotations, and a name behind the node's: "y.gather". By it errors find the node that the host gave.
 Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops);
 
+// Convolutions with windows of 3 by 3 that are large enough become matrix products of tiles (runtime/ops/winograd.cpp),
+// where the weights follow from parameters: fewer operations, which round otherwise.
+Result<GraphPtr> transform_convolutions(GraphPtr graph, const OpTable &ops);
+
 // A concat of very many operands becomes a tree of concats, so that time and code grow with the number of operands and
 // not with its square.
 Result<GraphPtr> split_concats(GraphPtr graph);
