@@ -141,13 +141,15 @@ std::vector<int> product(BodyBuilder &body, const Matrix &matrix, std::span<cons
   return made;
 }
 
-// Yields the matrix times the values, a square in row-major order, times the matrix transposed.
-void yield_products(BodyBuilder &body, const Matrix &matrix, const std::vector<int> &values) {
+// Yields the matrix times a square of values, each of which is loaded shortly before it is used, times the matrix
+// transposed.
+template <class Load>
+void yield_products(BodyBuilder &body, const Matrix &matrix, Load load) {
   const size_t side = matrix.columns;
   std::vector<std::vector<int>> columns;
   for (size_t c = 0; c < side; ++c) {
     std::vector<int> column;
-    for (size_t r = 0; r < side; ++r) column.push_back(values[r * side + c]);
+    for (size_t r = 0; r < side; ++r) column.push_back(load(static_cast<int64_t>(r), static_cast<int64_t>(c)));
     columns.push_back(product(body, matrix, column));
   }
   for (size_t r = 0; r < matrix.rows; ++r) {
@@ -158,40 +160,32 @@ void yield_products(BodyBuilder &body, const Matrix &matrix, const std::vector<i
 }
 
 Status lower_input(LowerContext &c) {
-  const Matrix &matrix = transforms_of(c.attrs).input;
   const std::vector<Ends> padding = padding_of(c.attrs, 2);
   const Shape &x = c.inputs[0].dims;
-  const auto side = static_cast<int64_t>(matrix.columns);
-  std::vector<int> values;
-  for (int64_t place = 0; place < side * side; ++place) {
-    std::vector<Expr> index = {c.axis(1)};
-    int valid = -1;
-    for (size_t d = 0; d < 2; ++d) {
-      index.push_back(c.axis(2 + d) * tile_of(c.attrs) + (d == 0 ? place / side : place % side) - padding[d].before);
-      valid = both(c.body, valid, inside(c.body, index.back(), x[1 + d]));
-    }
-    index.push_back(c.axis(4));
-    values.push_back(c.load(0, std::move(index), valid));
-  }
   c.compute.unrolled = {0};
-  yield_products(c.body, matrix, values);
+  yield_products(c.body, transforms_of(c.attrs).input, [&](int64_t row, int64_t column) {
+    const Expr y = c.axis(2) * tile_of(c.attrs) + row - padding[0].before,
+               z = c.axis(3) * tile_of(c.attrs) + column - padding[1].before;
+    const int valid = both(c.body, inside(c.body, y, x[1]), inside(c.body, z, x[2]));
+    return c.load(0, {c.axis(1), y, z, c.axis(4)}, valid);
+  });
   return {};
 }
 
 Status lower_weight(LowerContext &c) {
-  std::vector<int> values;
-  for (int64_t place = 0; place < 9; ++place) values.push_back(c.load(0, {c.axis(2), c.axis(1), place / 3, place % 3}));
   c.compute.unrolled = {0};
-  yield_products(c.body, transforms_of(c.attrs).weight, values);
+  yield_products(c.body, transforms_of(c.attrs).weight,
+                 [&](int64_t row, int64_t column) { return c.load(0, {c.axis(2), c.axis(1), row, column}); });
   return {};
 }
 
 Status lower_output(LowerContext &c) {
-  std::vector<int> values;
-  for (int64_t point = 0; point < points_of(c.attrs); ++point)
-    values.push_back(c.load(0, {point, c.axis(0), c.axis(1), c.axis(3), c.axis(5)}));
+  const Matrix &matrix = transforms_of(c.attrs).output;
   c.compute.unrolled = {2, 4};
-  yield_products(c.body, transforms_of(c.attrs).output, values);
+  yield_products(c.body, matrix, [&](int64_t row, int64_t column) {
+    const Expr point = row * static_cast<int64_t>(matrix.columns) + column;
+    return c.load(0, {point, c.axis(0), c.axis(1), c.axis(3), c.axis(5)});
+  });
   return {};
 }
 
