@@ -17,25 +17,47 @@ struct Matrix {
   double at(size_t row, size_t column) const { return values[row * columns + column]; }
 };
 
-// Of tiles of 2 and of 4 results a side.
-struct Transforms {
-  Matrix input, weight, output;  // B^T, G, A^T
+// B^T, G and A^T for a tile of `points - 1` results, as Toom and Cook make them of points of polynomials, of which
+// infinity is the last.
+template <size_t points>
+struct Matrices {
+  static constexpr size_t side = points + 1;
+  std::array<double, side * side> input = {};
+  std::array<double, side * 3> weight = {};
+  std::array<double, (points - 1) * side> output = {};
+
+  constexpr explicit Matrices(const std::array<double, points> &at) {
+    for (size_t j = 0; j < side; ++j) {
+      double scale = 1;
+      input[j * side] = 1;  // the product of x - at[k], for all k but j
+      for (size_t k = 0, degree = 0; k < points; ++k) {
+        if (k == j) continue;
+        for (size_t i = ++degree; i > 0; --i)
+          input[j * side + i] = input[j * side + i - 1] - at[k] * input[j * side + i];
+        input[j * side] *= -at[k];
+        if (j < points) scale *= at[j] - at[k];
+      }
+      double power = 1;
+      for (size_t i = 0; i < 3; ++i, power *= j < points ? at[j] : 1)
+        weight[j * 3 + i] = j < points ? power / scale : i == 2;
+      power = 1;
+      for (size_t i = 0; i + 1 < points; ++i, power *= j < points ? at[j] : 1)
+        output[i * side + j] = j < points ? power : i + 2 == points;
+    }
+  }
 };
-constexpr std::array<double, 16> input_2 = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1};
-constexpr std::array<double, 12> weight_2 = {1, 0, 0, .5, .5, .5, .5, -.5, .5, 0, 0, 1};
-constexpr std::array<double, 8> output_2 = {1, 1, 1, 0, 0, 1, -1, -1};
-constexpr std::array<double, 36> input_4 = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
-                                            0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
-constexpr std::array<double, 18> weight_4 = {1. / 4,  0,        0,       -1. / 6, -1. / 6, -1. / 6,
-                                             -1. / 6, 1. / 6,   -1. / 6, 1. / 24, 1. / 12, 1. / 6,
-                                             1. / 24, -1. / 12, 1. / 6,  0,       0,       1};
-constexpr std::array<double, 24> output_4 = {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0,
-                                             0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1};
-constexpr Transforms of_two = {{4, 4, input_2}, {4, 3, weight_2}, {2, 4, output_2}},
-                     of_four = {{6, 6, input_4}, {6, 3, weight_4}, {4, 6, output_4}};
+constexpr Matrices<3> of_two({0, 1, -1});
+// A third of the error of 0, 1, -1, 2 and -2.
+constexpr Matrices<5> of_four({0, .75, -.75, 1.5, -1.5});
+
+struct Transforms {
+  Matrix input, weight, output;
+};
+constexpr Transforms by_two = {{4, 4, of_two.input}, {4, 3, of_two.weight}, {2, 4, of_two.output}},
+                     by_four = {{6, 6, of_four.input}, {6, 3, of_four.weight}, {4, 6, of_four.output}};
 
 int64_t tile_of(const AttrMap &attrs) { return attrs.find("tile")->second.i64(); }
-const Transforms &transforms_of(const AttrMap &attrs) { return tile_of(attrs) == 2 ? of_two : of_four; }
+const Transforms &transforms_of(const AttrMap &attrs) { return tile_of(attrs) == 2 ? by_two : by_four; }
 int64_t points_of(const AttrMap &attrs) { return (tile_of(attrs) + 2) * (tile_of(attrs) + 2); }
 
 // ---- types
@@ -113,27 +135,62 @@ int sum_of(BodyBuilder &body, std::span<const double> numbers, std::span<const i
   return body.op(Core::mul, sum, body.constant(body.type(sum), common));
 }
 
+// A matrix, and the values that its columns are multiplied by.
+struct Terms {
+  std::vector<std::vector<double>> rows;
+  std::vector<int> values;
+};
+
+// The terms of a product. Of two columns after one another that differ in the signs of some rows alone, the sum and the
+// difference of their values are made once.
+Terms terms_of(BodyBuilder &body, const Matrix &matrix, std::span<const int> column) {
+  Terms terms{std::vector<std::vector<double>>(matrix.rows), {}};
+  const auto add = [&](int value, auto factor) {
+    terms.values.push_back(value);
+    for (size_t r = 0; r < matrix.rows; ++r) terms.rows[r].push_back(factor(r));
+  };
+  for (size_t c = 0; c < matrix.columns; ++c) {
+    bool is_pair = c + 1 < matrix.columns, has_sum = false, has_difference = false;
+    for (size_t r = 0; is_pair && r < matrix.rows; ++r) {
+      const double first = matrix.at(r, c), second = matrix.at(r, c + 1);
+      is_pair = std::abs(first) == std::abs(second);
+      (first == second ? has_sum : has_difference) |= first != 0;
+    }
+    if (!is_pair || !has_sum || !has_difference) {
+      add(column[c], [&](size_t r) { return matrix.at(r, c); });
+      continue;
+    }
+    const auto part = [&](bool sum) {
+      return
+          [&matrix, c, sum](size_t r) { return (matrix.at(r, c) == matrix.at(r, c + 1)) == sum ? matrix.at(r, c) : 0; };
+    };
+    add(body.op(Core::add, column[c], column[c + 1]), part(true));
+    add(body.op(Core::sub, column[c], column[c + 1]), part(false));
+    ++c;
+  }
+  return terms;
+}
+
 // The matrix times a column. Of two rows after one another that differ in the signs of some columns alone, these
 // columns are summed up once, and so are the others.
 std::vector<int> product(BodyBuilder &body, const Matrix &matrix, std::span<const int> column) {
+  const Terms terms = terms_of(body, matrix, column);
   std::vector<int> made;
-  const auto row = [&](size_t r) { return matrix.values.subspan(r * matrix.columns, matrix.columns); };
-  for (size_t r = 0; r < matrix.rows; ++r) {
-    std::vector<double> same(matrix.columns), turned(matrix.columns);
-    size_t counts[2] = {0, 0};
-    bool is_pair = r + 1 < matrix.rows;
-    for (size_t c = 0; is_pair && c < matrix.columns; ++c) {
-      const double first = row(r)[c], second = row(r + 1)[c];
+  for (size_t r = 0; r < terms.rows.size(); ++r) {
+    const std::vector<double> &row = terms.rows[r];
+    std::vector<double> same(row.size()), turned(row.size());
+    bool is_pair = r + 1 < terms.rows.size(), has_same = false, has_turned = false;
+    for (size_t c = 0; is_pair && c < row.size(); ++c) {
+      const double first = row[c], second = terms.rows[r + 1][c];
       is_pair = std::abs(first) == std::abs(second);
-      if (first == 0) continue;
-      ++counts[first != second];
+      (first == second ? has_same : has_turned) |= first != 0;
       (first == second ? same : turned)[c] = first;
     }
-    if (!is_pair || counts[0] == 0 || counts[1] == 0) {
-      made.push_back(sum_of(body, row(r), column));
+    if (!is_pair || !has_same || !has_turned) {
+      made.push_back(sum_of(body, row, terms.values));
       continue;
     }
-    const int kept = sum_of(body, same, column), other = sum_of(body, turned, column);
+    const int kept = sum_of(body, same, terms.values), other = sum_of(body, turned, terms.values);
     made.push_back(body.op(Core::add, kept, other));
     made.push_back(body.op(Core::sub, kept, other));
     ++r;
