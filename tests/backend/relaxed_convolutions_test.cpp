@@ -226,10 +226,36 @@ TEST(RelaxedConvolutions, TransformAndPackTheirWeightsOnceABinding) {
   ASSERT_TRUE(made.ok()) << made.status().message();
   const Plan &plan = made->executable->plan();
   EXPECT_EQ(plan.prepare.size(), 2u) << print(plan);
-  ASSERT_EQ(plan.prepared.size(), 1u) << "the panels alone stay: " << print(plan);
-  EXPECT_EQ(plan.prepared[0].size_bytes.integer(), 36 * 16 * 16 * 4);
+  ASSERT_EQ(plan.prepared.size(), 2u) << "as they are transformed, and panels: " << print(plan);
+  EXPECT_EQ(plan.prepared[1].size_bytes.integer(), 36 * 16 * 16 * 4);
   EXPECT_EQ(plan.steps.size(), 5u) << "channels last, tiles, products, images, channels first with relu: "
                                    << print(plan);
+}
+
+// And not what they were made of.
+TEST(RelaxedConvolutions, KeepThePanelsOfTheirTransformedWeightsAlone) {
+  const GraphPtr graph = convolution_graph({});
+  CompileOptions options;
+  options.rounding = Rounding::relaxed;
+  const Result<Compiled> made = compile_alone(graph, options);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const Result<std::unique_ptr<Call>> call = Call::create(made->executable);
+  ASSERT_TRUE(call.ok()) << call.status().message();
+  std::vector<TensorData> arguments = convolution_arguments(*graph, {});
+  arguments.push_back({DType::f32, {1, 16, 12, 12}, Bytes(16 * 12 * 12 * sizeof(float))});
+  std::vector<ArrayRef> arrays;
+  for (TensorData &data : arguments)
+    arrays.push_back(
+        {data.bytes.data(), data.dtype, static_cast<uint32_t>(data.shape.size()), data.shape.data(), nullptr});
+  for (uint32_t parameter : {1u, 2u}) {
+    const Status bound = (*call)->bind(parameter, arrays[parameter], nullptr);
+    ASSERT_TRUE(bound.ok()) << bound.message();
+  }
+  const Status status = (*call)->run(std::vector{arrays[0], arrays[3]});
+  ASSERT_TRUE(status.ok()) << status.message();
+  uint64_t bytes = 0;
+  for (const auto &part : (*call)->prepared_parts()) bytes += part->private_bytes;
+  EXPECT_EQ(bytes, 36u * 16 * 16 * 4);
 }
 
 // Between the transforms of one convolution and of the next channels stay last.
