@@ -78,7 +78,10 @@ void emit_map(KernelState &state, const kernel::Stage &stage, const Point &point
            store.to.buffer == stage.stores[0].to.buffer &&
            state.kernel.buffers[store.to.buffer].space == kernel::Buffer::Space::out;
   };
-  if (!std::ranges::all_of(stage.stores, is_one_of_many))
+  const auto is_read_too = [&](const kernel::Value &value) {
+    return kernel::reads_memory(value.op) && value.access.buffer == stage.stores[0].to.buffer;
+  };
+  if (!std::ranges::all_of(stage.stores, is_one_of_many) || std::ranges::any_of(stage.body.values, is_read_too))
     return emit_stores(state, stage.stores, emit_body(state, stage.body, point), point);
   Values done, results(stage.body.yields.size(), nullptr);
   for (const kernel::Value &value : stage.body.values) {

@@ -325,6 +325,7 @@ void samples_weight(SampleSink &out) {
   add_tiles(out, "plain", {5, 9, 3, 3}, {});
   add_tiles(out, "one_channel", {8, 1, 3, 3}, {});
   add_tiles(out, "nothing", {0, 3, 3, 3}, {});
+  add_tiles(out, "symbolic", {sym("o"), 4, 3, 3}, {}, {{"o", 7}});
 }
 void samples_output(SampleSink &out) {
   for (const int64_t tile : {2, 4}) {
