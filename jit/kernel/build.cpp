@@ -119,6 +119,10 @@ class Builder {
       const std::vector<int> ids = copy_into(stage.body, item->compute.body, *item, kernel_axes(*item), made);
       std::vector<int32_t> yields;
       for (int32_t y : item->compute.body.yields) yields.push_back(ids[static_cast<size_t>(y)]);
+      if (!item->compute.unrolled.empty()) {
+        store_unrolled(stage, *item, yields);
+        continue;
+      }
       if (item->is_map()) {
         for (size_t r = 0; r < item->results.size(); ++r) {
           const int32_t value = yields[static_cast<size_t>(item->compute.results[r].value)];
@@ -362,6 +366,20 @@ class Builder {
     if (!buffer_of_.contains(tensor)) return;
     stage.stores.push_back({store_access(item, tensor, axes), static_cast<int32_t>(stage.body.yields.size())});
     stage.body.yields.push_back(value);
+  }
+
+  // The elements that a point has along the unrolled axes.
+  void store_unrolled(Stage &stage, const Item &item, const std::vector<int32_t> &values) const {
+    const Compute &c = item.compute;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const AxisMap axes = [&](uint32_t axis) -> std::optional<Expr> {
+        if (!c.unrolls(axis)) return kernel_axes(item)(axis);
+        auto left = static_cast<int64_t>(i);
+        for (auto inner = c.unrolled.end(); *--inner != axis;) left /= c.dims[*inner].integer();
+        return Expr(left % c.dims[axis].integer());
+      };
+      store_yield(stage, item, item.results[0], values[i], axes);
+    }
   }
 
   Access store_access(const Item &item, uint32_t tensor, const AxisMap &axes) const {

@@ -3,6 +3,7 @@
 // and what fusion takes: inlining a producer is substituting its axes. The style of description is that of tensor
 // expressions (Halide, TVM).
 #pragma once
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -46,10 +47,14 @@ struct Compute {
   std::vector<ContractRole> roles;
   std::optional<Scatter> scatter;
   bool view = false;  // body is one load: costs nothing to inline
+  // A map of one result whose points are many of its elements: along these axes, of known extents, which the body does
+  // not read, in row-major order one for each yield. What it reads lies in memory, side by side along the last axis.
+  std::vector<uint32_t> unrolled;
 
   bool is_map() const { return !contract && carriers.types.empty() && !scatter && order == Order::none; }
   // Whether result axis d is one of a scatter's points.
   bool keeps(size_t d) const { return scatter->index[d] == Expr::axis(static_cast<uint32_t>(d), dims[d]); }
+  bool unrolls(uint32_t d) const { return std::ranges::find(unrolled, d) != unrolled.end(); }
 };
 
 // Builds a body value by value. Types are inferred and asserted: a mistake here is a bug in an op's lowering.

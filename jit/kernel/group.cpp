@@ -76,6 +76,7 @@ class Grouper {
     const Item &item = items_[i], &first = items_[group.items.front()];
     if ((item.compute.contract && !together()) || group.items.size() >= max_items || item.prepared != first.prepared)
       return false;
+    if (!item.compute.unrolled.empty() || !first.compute.unrolled.empty()) return false;
     const int cost = size_of_body(item);
     if (group.cost + cost > max_cost) return false;
     if (!fits(group, item)) return false;

@@ -126,7 +126,7 @@ class Inliner {
     item.results = def.results;
     item.compute = def.compute;
     for (uint32_t d = 0; d < def.compute.dims.size(); ++d) {
-      if (!def.compute.dims[d].is(1)) item.domain.push_back(d);
+      if (!def.compute.dims[d].is(1) && !def.compute.unrolls(d)) item.domain.push_back(d);
     }
     std::ranges::stable_partition(item.domain, [&](uint32_t d) { return item.may_be_row(d); });
     const auto unit_axes = [&](uint32_t axis) -> std::optional<Expr> {
@@ -275,6 +275,9 @@ class Inliner {
   bool decide(const Item &item, uint32_t tensor) const {
     if (!item.is_map() || program_.tensors[tensor].is_output || uses_[tensor].empty()) return false;
     if (std::ranges::any_of(uses_[tensor], &Use::searches)) return false;
+    if (!item.compute.unrolled.empty()) return false;
+    const auto unrolls = [&](const Use &use) { return !program_.defs[use.def].compute.unrolled.empty(); };
+    if (std::ranges::any_of(uses_[tensor], unrolls) && !keeps_columns(item)) return false;
     if (!options_.fuse) return item.compute.view && item.compute.body.values.size() == 1;
     if (item.compute.body.values.size() > max_values / 2 || item.operands.size() > max_operands / 2) return false;
     const int cost = cost_of(item.compute.body);
@@ -296,6 +299,16 @@ class Inliner {
     // What can end the kernel of a contraction (its epilogue) stays with it, rather than start the next kernel.
     if (reads_contraction_in_step(item) && !stays_in_step(item, use)) return false;
     return true;
+  }
+
+  // Whether it is a view whose last axis is its operand's.
+  bool keeps_columns(const Item &item) const {
+    const Compute &c = item.compute;
+    if (!c.view || c.body.values.size() != 1 || c.dims.empty()) return false;
+    const auto last = static_cast<uint32_t>(c.dims.size()) - 1;
+    const Access &access = c.body.values[0].access;
+    const Shape &strides = program_.tensors[item.operands[access.buffer]].strides;
+    return access.index.back() == Expr::axis(last, c.dims[last]) && strides.back().is(1);
   }
 
   // Whether memory holds the operands in fewer bytes than it would the result, which is made of them by a little exact

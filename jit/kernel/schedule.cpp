@@ -13,8 +13,9 @@ constexpr uint64_t stream_bytes = 32 << 20;
 constexpr int64_t small_window = 64;  // points over several axes: too few for what a vector along them costs
 // Of an axis that each point goes through. Rows may be long and few: tasks must still be enough for all threads.
 constexpr int64_t unknown_extent = 512;
-constexpr int64_t task_elements = 4096;  // of one task, where sizes are known: some µs of work, 16 KiB a buffer
-constexpr int64_t block_side = 64;       // of a transpose: rows read and rows written are pages of their own
+constexpr int64_t task_elements = 4096;       // of one task, where sizes are known: some µs of work, 16 KiB a buffer
+constexpr int64_t unrolled_elements = 16384;  // the same where points make several each, from registers to far apart
+constexpr int64_t block_side = 64;            // of a transpose: rows read and rows written are pages of their own
 
 int64_t constant_or(const Expr &e, int64_t otherwise) { return e.is_integer() ? e.integer() : otherwise; }
 
@@ -172,6 +173,28 @@ void schedule_row_tiles(Kernel &kernel, const Target &target) {
 // A device has threads enough for each point, and splits its own work: tasks are points, nothing is blocked.
 void schedule_contraction_on_device(Kernel &kernel) { kernel.schedule.tiles.assign(kernel.parallel.size(), 1); }
 
+// Whether points make several elements of one array each.
+bool unrolls(const Kernel &kernel) {
+  const std::vector<Store> &stores = kernel.stages[0].stores;
+  return kernel.stages.size() == 1 && kernel.stages[0].axes.empty() && stores.size() > 1 &&
+         stores[0].to.buffer == stores[1].to.buffer;
+}
+
+// Whole vectors of the last axis, which is cut into even pieces, then of the others what fills a task.
+void schedule_unrolled(Kernel &kernel) {
+  Schedule &s = kernel.schedule;
+  const int64_t lanes = s.lanes();
+  int64_t left = unrolled_elements / static_cast<int64_t>(kernel.stages[0].stores.size());
+  left = std::max(left / lanes, int64_t{1}) * lanes;
+  for (size_t i = kernel.parallel.size(); i-- > 0;) {
+    const int64_t extent = std::max<int64_t>(constant_or(kernel.parallel[i].extent, unknown_extent), 1);
+    const int64_t count = (extent + left - 1) / left, step = i + 1 == kernel.parallel.size() ? lanes : 1;
+    const int64_t tile = ((extent + count - 1) / count + step - 1) / step * step;
+    s.tiles[i] = static_cast<uint32_t>(tile);
+    left = std::max<int64_t>(left / tile, 1);
+  }
+}
+
 void schedule_loops(Kernel &kernel, const Target &target) {
   Schedule &s = kernel.schedule;
   const uint32_t rows = static_cast<uint32_t>(kernel.parallel.size());
@@ -205,6 +228,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
           static_cast<uint32_t>(std::clamp<int64_t>(constant_or(kernel.parallel[i].extent, block_side), 1, block_side));
     return;
   }
+  if (rows > 0 && unrolls(kernel)) return schedule_unrolled(kernel);
   // The innermost parallel axes fill a task, as long as their extents are known.
   int64_t left = std::max<int64_t>(1, task_elements / work);
   if (!inner) left = std::max<int64_t>({left, int64_t{4} * s.lanes(), int64_t{points_side_by_side(kernel)}});

@@ -71,6 +71,30 @@ Values emit_body(KernelState &state, const kernel::Body &body, const Point &poin
   return yields;
 }
 
+void emit_map(KernelState &state, const kernel::Stage &stage, const Point &point) {
+  // An output of several stores lies where no input does (kernel::in_place()).
+  const auto is_one_of_many = [&](const kernel::Store &store) {
+    return stage.stores.size() > 1 && !store.combines() && !store.scatters() && store.to.valid < 0 &&
+           store.to.buffer == stage.stores[0].to.buffer &&
+           state.kernel.buffers[store.to.buffer].space == kernel::Buffer::Space::out;
+  };
+  const auto is_read_too = [&](const kernel::Value &value) {
+    return kernel::reads_memory(value.op) && value.access.buffer == stage.stores[0].to.buffer;
+  };
+  if (!std::ranges::all_of(stage.stores, is_one_of_many) || std::ranges::any_of(stage.body.values, is_read_too))
+    return emit_stores(state, stage.stores, emit_body(state, stage.body, point), point);
+  Values done, results(stage.body.yields.size(), nullptr);
+  for (const kernel::Value &value : stage.body.values) {
+    done.push_back(emit_value(state, stage.body, value, done, point, {}));
+    for (const kernel::Store &store : stage.stores) {
+      const auto number = static_cast<size_t>(store.value);
+      if (static_cast<size_t>(stage.body.yields[number]) + 1 != done.size()) continue;
+      results[number] = done.back();
+      emit_store(state, store, results, point);
+    }
+  }
+}
+
 void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &results, const Point &point) {
   for (const kernel::Store &store : stores) emit_store(state, store, results, point);
 }

@@ -167,6 +167,9 @@ struct Leaves {
 // Emits a body at a point; gives its yields, uniform or varying.
 Values emit_body(KernelState &state, const kernel::Body &body, const Point &point, const Leaves &leaves = {});
 // `results`: yields or carriers, by number.
+// A map at a point. Where nothing that it reads can be what it writes, each result is stored as soon as it is there: of
+// many fewer are kept.
+void emit_map(KernelState &state, const kernel::Stage &stage, const Point &point);
 void emit_stores(KernelState &state, std::span<const kernel::Store> stores, const Values &results, const Point &point);
 
 // ---- crossed.cpp

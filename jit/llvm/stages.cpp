@@ -85,7 +85,7 @@ void emit_axes(KernelState &state, const Stage &stage, size_t n, const Point &po
   if (n < stage.axes.size() && stage.axes[n].role == Axis::Role::reduce) return emit_reduction(state, stage, n, point);
   if (n < stage.axes.size() && stage.axes[n].role == Axis::Role::scan) return emit_scan(state, stage, point);
   if (n == stage.axes.size()) {
-    emit_stores(state, stage.stores, emit_body(state, stage.body, point), point);
+    emit_map(state, stage, point);
     return;
   }
   const size_t id = state.kernel.parallel.size() + n;

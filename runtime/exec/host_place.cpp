@@ -136,6 +136,7 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
     PreparePart part;
     PreparedParts::Search search;
     std::shared_ptr<Areas> memory;
+    std::unique_ptr<Areas> passing;  // what only other steps of preparing read
   };
   std::vector<Making> all;
   std::vector<uint32_t> to_run;
@@ -155,8 +156,13 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
     std::vector<uint64_t> sizes_bytes;
     for (const uint32_t storage : part.storages) sizes_bytes.push_back(bytes[storage]);
     auto memory = std::make_shared<Areas>();
-    KILN_TRY(memory->resize(sizes_bytes, "prepared parameters"));
-    for (size_t i = 0; i < part.storages.size(); ++i) {
+    auto passing = std::make_unique<Areas>();
+    const auto [kept, others] =
+        std::pair(std::span(sizes_bytes).first(part.kept), std::span(sizes_bytes).subspan(part.kept));
+    KILN_TRY(memory->resize(kept, "prepared parameters"));
+    KILN_TRY(passing->resize(others, "parameters while they are prepared"));
+    for (size_t i = 0; i < others.size(); ++i) prepared.storages[part.storages[part.kept + i]] = (*passing)[i];
+    for (size_t i = 0; i < part.kept; ++i) {
       prepared.storages[part.storages[i]] = (*memory)[i];
       // What lies between two areas gets into a record, too.
       uint8_t *const end = (*memory)[i] + sizes_bytes[i];
@@ -164,7 +170,7 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
         std::memset(end, 0, static_cast<size_t>((*memory)[i + 1] - end));
     }
     to_run.insert(to_run.end(), part.steps.begin(), part.steps.end());
-    all.push_back({std::move(part), std::move(search), std::move(memory)});
+    all.push_back({std::move(part), std::move(search), std::move(memory), std::move(passing)});
   }
   KILN_TRY(run_prepare(executable, sizes, std::move(to_run), prepared));
   for (Making &made : all) {
@@ -179,6 +185,8 @@ Result<Prepared> HostPlace::prepare(const Executable &executable, const Signatur
       part.storages.push_back(at);
       kept_bytes = static_cast<uint64_t>(at - (*made.memory)[0]) + bytes[made.part.storages[i]];
     }
+    for (size_t i = made.part.kept; i < made.part.storages.size(); ++i)
+      prepared.storages[made.part.storages[i]] = nullptr;
     prepared.memory.push_back(made.memory);
     parts.made(made.search, std::move(part), kept_bytes, parameters);
   }

@@ -53,6 +53,7 @@ std::span<const Op> einsum_ops();
 std::span<const Op> convolution_ops();
 std::span<const Op> transposed_convolution_ops();
 std::span<const Op> window_columns_ops();
+std::span<const Op> winograd_ops();
 std::span<const Op> pool_ops();
 std::span<const Op> adaptive_pool_ops();
 std::span<const Op> resize_ops();

@@ -56,6 +56,7 @@ std::vector<Table> tables() {
           {"convolution", ops::convolution_ops()},
           {"convolution", ops::transposed_convolution_ops()},
           {"convolution", ops::window_columns_ops()},
+          {"convolution", ops::winograd_ops()},
           {"convolution", ops::convolution_backward_ops()},
           {"pooling", ops::pool_ops()},
           {"pooling", ops::adaptive_pool_ops()},

@@ -48,6 +48,10 @@ Result<GraphPtr> widen(GraphPtr graph, const OpTable &ops, bool round_all = true
 // annotations, and a name behind the node's: "y.gather". By it errors find the node that the host gave.
 Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops);
 
+// Convolutions with windows of 3 by 3 that are large enough become matrix products of tiles (runtime/ops/winograd.cpp),
+// where the weights follow from parameters: fewer operations, which round otherwise.
+Result<GraphPtr> transform_convolutions(GraphPtr graph, const OpTable &ops);
+
 // A conversion that follows a reshape goes before it: so what rounds a composite op's result to 16 bits is in step with
 // what makes that, and ends its kernel.
 Result<GraphPtr> convert_early(GraphPtr graph);

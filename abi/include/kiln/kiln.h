@@ -83,7 +83,8 @@ KILN_EXPORT kiln_error *kiln_dtype_info(kiln_dtype dtype, kiln_text *out_name, u
  * - split_at text[]: names of ops: the graph is cut into pieces after their nodes, and after those that are marked
  *   kiln.cut, each of which is looked up and compiled by itself
  * - rounding text = "strict": each 16-bit value is rounded where its op ends, and sums have one order, however the
- *   graph is cut, fused and run; or "relaxed": values that only ops read may stay f32, sums are as it is fastest
+ *   graph is cut, fused and run; or "relaxed": values that only ops read may stay f32, sums are as it is fastest, and
+ *   convolutions by windows of 3 by 3 may be products of transformed tiles (docs/accuracy.md)
  * - specialize text[]: sizes that get a program of their own, an entry, beside the one for all: "batch=1,length=128",
  *   an entry each. A run picks the one that fixes most of its inputs' sizes (docs/specialize.md)
  * - specialize_when text = "ahead": entries are made before kiln_compile returns; "background": after it, by the

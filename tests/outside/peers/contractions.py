@@ -49,6 +49,43 @@ def integer_convolution(c, n):
     return y + (np.expand_dims(bias[0], tuple(range(1, 1 + n))) if bias else y.dtype.type(0))
 
 
+def tile_matrices(tile):
+    """B^T, G and A^T of tiles of so many results by windows of 3, of Cook's and Toom's points."""
+    points = {2: [0, 1, -1], 4: [0, 0.75, -0.75, 1.5, -1.5]}[tile]
+    others = [[q for q in points if q != p] for p in points]
+    rows = [np.poly(at)[::-1] for at in others] + [np.poly(points)[::-1]]
+    inputs = np.array([np.pad(row, (0, tile + 2 - len(row))) for row in rows])
+    weights = [[p**i / np.prod([p - q for q in at]) for i in range(3)] for p, at in zip(points, others)] + [[0, 0, 1]]
+    outputs = [[p**i for p in points] + [i == tile - 1] for i in range(tile)]
+    return inputs, np.array(weights), np.array(outputs, dtype=float)
+
+
+@peer("winograd_input", "none: numpy, by its definition")
+def winograd_input(c):
+    x, tile = c.x[0], c.tile
+    space = [(size, low, high) for size, low, high in zip(x.shape[1:3], ends(c, 2)[0::2], ends(c, 2)[1::2])]
+    tiles = [-(-(size + low + high - 2) // tile) for size, low, high in space]
+    around = [(low, tile * count + 2 - size - low) for count, (size, low, high) in zip(tiles, space)]
+    x = np.pad(x, [(0, 0), *around, (0, 0)])
+    windows = np.lib.stride_tricks.sliding_window_view(x, (tile + 2, tile + 2), (1, 2))[:, ::tile, ::tile]
+    matrix = tile_matrices(tile)[0]
+    y = np.einsum("ia,nhwcab,jb->ijnhwc", matrix, windows, matrix)
+    return y.reshape(matrix.shape[0]**2, *y.shape[2:])
+
+
+@peer("winograd_weight", "none: numpy, by its definition")
+def winograd_weight(c):
+    matrix = tile_matrices(c.tile)[1]
+    y = np.einsum("ia,ocab,jb->ijco", matrix, c.x[0], matrix)
+    return y.reshape(matrix.shape[0]**2, *y.shape[2:])
+
+
+@peer("winograd_output", "none: numpy, by its definition")
+def winograd_output(c):
+    matrix, side = tile_matrices(c.tile)[2], c.tile + 2
+    return np.einsum("ia,abnhwo,jb->nhiwjo", matrix, c.x[0].reshape(side, side, *c.x[0].shape[1:]), matrix)
+
+
 def convolutions(n):
     """The convolutions of n dims."""
     forward, transposed = getattr(F, f"conv{n}d"), getattr(F, f"conv_transpose{n}d")

@@ -67,6 +67,37 @@ TEST(Fuse, GivesResultsOfOneComputeOneStageWithAStoreForEachThatIsNeeded) {
   expect_same_as_unfused(b, {{"n", 3}, {"t", 5}});
 }
 
+// y[k][i][j] = x[i][j] and -x[i][j] for k = 0 and 1, of x = a + a, which costs next to nothing.
+TEST(Fuse, StoresAllElementsOfAPointOfAnUnrolledMapThatReadsMemory) {
+  ProgramBuilder b;
+  const uint32_t a = b.input({n, 8}), x = b.map(Core::add, a, static_cast<int32_t>(a));
+  Compute c;
+  c.dims = {2, n, 8};
+  c.unrolled = {0};
+  BodyBuilder body(c.body);
+  const int value = body.load(0, DType::f32, {Expr::axis(1, n), Expr::axis(2, 8)});
+  body.yield(value);
+  body.yield(body.op(Core::neg, value));
+  b.program.tensors.push_back({DType::f32, c.dims, row_major_strides(c.dims), true});
+  const auto y = static_cast<uint32_t>(b.program.tensors.size() - 1);
+  b.program.defs.push_back({{y}, {x}, std::move(c)});
+  const Fused f = fused(b);
+  ASSERT_EQ(f.launches.size(), 2u);
+  const Kernel &kernel = *f.launches[1].kernel;
+  ASSERT_EQ(kernel.stages.size(), 1u) << print(kernel);
+  ASSERT_EQ(kernel.stages[0].stores.size(), 2u) << print(kernel);
+  EXPECT_EQ(kernel.stages[0].stores[0].to.buffer, kernel.stages[0].stores[1].to.buffer);
+  EXPECT_TRUE(verify(kernel).ok()) << print(kernel);
+  EXPECT_TRUE(in_place(kernel).empty()) << print(kernel);
+  std::vector<Array> tensors(b.program.tensors.size());
+  for (int i = 0; i < 24; ++i) tensors[a].push_back({.f = i + 1.0});
+  run(f, tensors, {{"n", 3}});
+  for (size_t i = 0; i < 24; ++i) {
+    EXPECT_EQ(tensors[y][i].f, 2.0 * (static_cast<double>(i) + 1));
+    EXPECT_EQ(tensors[y][24 + i].f, -2.0 * (static_cast<double>(i) + 1));
+  }
+}
+
 TEST(Fuse, FoldsEachResultOfACheapMapIntoItsOwnReader) {
   ProgramBuilder b;
   const uint32_t x = b.input({n, t});

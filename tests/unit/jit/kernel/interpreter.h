@@ -462,7 +462,8 @@ inline void run(const Fused &fused, std::vector<Array> &tensors, const Sizes &si
   const auto value = [&](const Expr &e) { return e.evaluate([&](const std::string &s) { return sizes.at(s); }); };
   tensors.resize(fused.tensors.size());
   for (size_t t = 0; t < tensors.size(); ++t)
-    tensors[t].resize(static_cast<size_t>(value(product_of(fused.tensors[t].dims))));
+    tensors[t].resize(static_cast<size_t>(
+        value(max(product_of(fused.tensors[t].dims), span_elements(fused.tensors[t].dims, fused.tensors[t].strides)))));
   for (const Launch &launch : fused.launches) {
     std::vector<Array *> buffers;
     for (const Launch::Base &base : launch.bases) tensors[launch.buffers[base.buffer]] = tensors[base.tensor];
