@@ -49,6 +49,8 @@ void lower_steps(const Work &work, bool cut, const PassPtrs &late, Stages &stage
   stages.passes(late, Stage::lower);
   stages.step("widen", "small floats are computed with in f32");
   stages.step("decompose", "composite ops become simpler ones");
+  if (work.options.rounding == Rounding::relaxed)
+    stages.step("transform_convolutions", "on the CPU, windows of 3 by 3 become products of transformed tiles");
   stages.step("convert_early", "what rounds a result goes before what reshapes it");
   stages.step("split_concats", "a concat of very many operands becomes a tree");
   stages.step("merge_equal_nodes", "what decompositions have in common is computed once");
