@@ -92,8 +92,8 @@ const std::array compile_rows = {
         "rounding", "",
         "strict: each 16-bit value is rounded where its op ends, and sums have one order, however "
         "the graph is cut, fused and run; relaxed: values that only ops read may stay f32, sums are "
-        "as it is fastest, and on cpu convolutions of f32 by windows of 3 by 3 may be products of "
-        "transformed tiles, whose errors are up to 4e-6 of the largest sum"),
+        "as it is fastest, and on cpu convolutions of floats by windows of 3 by 3 may be products of "
+        "transformed tiles, which take more memory for weights and have larger errors (docs/accuracy.md)"),
     option_row<&O::algebra>("algebra", "",
                             "whether the pass `algebra` runs, which makes fewer and cheaper operations of arithmetic "
                             "with constants, in f32 and f64: results are rounded otherwise"),

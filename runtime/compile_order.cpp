@@ -1,5 +1,7 @@
 #include "runtime/compile_order.h"
 
+#include <algorithm>
+
 #include "jit/base/json_writer.h"
 #include "runtime/compile_steps.h"
 #include "runtime/entries.h"
@@ -40,6 +42,14 @@ bool is_cut(const Work &work, const Graph &graph) {
   return work.options.modes().cut() || (chosen.ok() && !chosen->empty()) || !Refusals(work.backend()).takes(graph);
 }
 
+// Whether some region's rounding is.
+bool may_relax(const CompileOptions &options) {
+  const AttrValue relaxed = to_attr(Rounding::relaxed);
+  return options.rounding == Rounding::relaxed || std::ranges::any_of(options.of_regions, [&](const auto &option) {
+           return option.first.ends_with(".rounding") && option.second == relaxed;
+         });
+}
+
 void lower_steps(const Work &work, bool cut, const PassPtrs &late, Stages &stages) {
   if (cut) {
     stages.step("inline_calls", "calls that are no region become the nodes that they stand for");
@@ -49,8 +59,8 @@ void lower_steps(const Work &work, bool cut, const PassPtrs &late, Stages &stage
   stages.passes(late, Stage::lower);
   stages.step("widen", "small floats are computed with in f32");
   stages.step("decompose", "composite ops become simpler ones");
-  if (work.options.rounding == Rounding::relaxed)
-    stages.step("transform_convolutions", "on the CPU, windows of 3 by 3 become products of transformed tiles");
+  if (may_relax(work.options) && !work.backend().on_device())
+    stages.step("winograd", "under rounding=relaxed windows of 3 by 3 become products of tiles");
   stages.step("convert_early", "what rounds a result goes before what reshapes it");
   stages.step("split_concats", "a concat of very many operands becomes a tree");
   stages.step("merge_equal_nodes", "what decompositions have in common is computed once");

@@ -12,6 +12,24 @@ namespace kiln::kernel {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+// Of what bounds are made of: with sizes that memory holds, no sum of a few leaves 64 bits, where a graph's would wrap.
+constexpr int64_t most_number = int64_t{1} << 47;
+bool is_moderate(int64_t number) { return -most_number <= number && number <= most_number; }
+
+// Whether its constant is, and what it has of each leaf.
+bool is_moderate(const Expr &expr) {
+  std::vector<Expr> leaves;
+  static_cast<void>(expr.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    leaves.push_back(leaf);
+    return {};
+  }));
+  const auto with_one = [&](const Expr &one) {
+    return expr.evaluate_leaves([&](const Expr &leaf) -> int64_t { return leaf == one; });
+  };
+  return is_moderate(expr.evaluate_leaves([](const Expr &) -> int64_t { return 0; })) &&
+         is_moderate(expr.evaluate_leaves([](const Expr &) -> int64_t { return 1; })) &&
+         std::ranges::all_of(leaves, [&](const Expr &leaf) { return is_moderate(with_one(leaf)); });
+}
 
 // What a value is in all hidden columns of a row. `or_nan`: or else NaN, which it then is in all columns of the row.
 struct Fact {
@@ -40,8 +58,9 @@ class HiddenFinder {
   static std::optional<Expr> number_of(const Body &body, int32_t id) {
     const Value &v = body.values[static_cast<size_t>(id)];
     if (v.type != DType::i64) return {};
-    if (v.op == Core::constant) return Expr(static_cast<int64_t>(v.immediate));
-    if (v.op == Core::index) return v.expr.depends_on_value() ? std::nullopt : std::optional(v.expr);
+    if (v.op == Core::constant && is_moderate(static_cast<int64_t>(v.immediate)))
+      return Expr(static_cast<int64_t>(v.immediate));
+    if (v.op == Core::index && !v.expr.depends_on_value() && is_moderate(v.expr)) return v.expr;
     if (v.op != Core::add && v.op != Core::sub) return {};
     const std::optional<Expr> a = number_of(body, v.args[0]), b = number_of(body, v.args[1]);
     if (!a || !b) return {};

@@ -301,7 +301,7 @@ Status reference_output(ReferenceContext &c) {
   });
 }
 
-// ---- samples: of a sum of up to 36 products, some of 25 times an element
+// ---- samples: of a sum of up to 36 products, some of 8 times an element
 
 void add_tiles(SampleSink &out, const char *name, const Shape &x, AttrMap attrs,
                const std::map<std::string, int64_t> &sizes = {}) {

@@ -227,6 +227,28 @@ TEST(Attention, HasTheBitsOfItsPartsWhereKeysAreHiddenByHand) {
   }
 }
 
+// Without a limit on one side: so far behind that it can be no sum of places and sizes.
+TEST(Attention, HasTheBitsOfItsPartsWhereABoundIsTheGreatestNumber) {
+  const auto within = [](const char *left, const char *right) {
+    return by_hand(str_cat(R"({"name":"key","op":"iota","attrs":{"shape":[75,83],"dim":1}},
+                              {"name":"query","op":"iota","attrs":{"shape":[75,83],"dim":0}},
+                              {"name":"ahead","op":"sub","inputs":["key","query"]},
+                              {"name":"left","op":"full","attrs":{"dtype":"i64","shape":[],"value":)",
+                           left, R"(}},
+                              {"name":"right","op":"full","attrs":{"dtype":"i64","shape":[],"value":)",
+                           right, R"(}},
+                              {"name":"begun","op":"ge","inputs":["ahead","left"]},
+                              {"name":"not_over","op":"le","inputs":["ahead","right"]},
+                              {"name":"visible","op":"and","inputs":["begun","not_over"]},
+                              {"name":"hidden","op":"full","attrs":{"dtype":"f32","shape":[],"value":"-inf"}},
+                              {"name":"masked","op":"where","inputs":["visible","scaled","hidden"]},)"),
+                   "masked");
+  };
+  expect_same_bits(within("-5", "3"));
+  expect_same_bits(within("-5", "9223372036854774784"));  // the greatest that a double holds
+  expect_same_bits(within("-9223372036854775808", "3"));
+}
+
 // Sums are cut at each 4,096 keys: where tiles see one, two, three of five pieces.
 TEST(Attention, HasTheBitsOfItsPartsWherePiecesOfSumsAreHidden) {
   for (const int64_t more : {50, 4080, 8300}) expect_same_bits(causal_by_hand(30, 17000, more));
