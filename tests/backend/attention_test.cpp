@@ -233,10 +233,10 @@ TEST(Attention, HasTheBitsOfItsPartsWhereABoundIsTheGreatestNumber) {
     return by_hand(str_cat(R"({"name":"key","op":"iota","attrs":{"shape":[75,83],"dim":1}},
                               {"name":"query","op":"iota","attrs":{"shape":[75,83],"dim":0}},
                               {"name":"ahead","op":"sub","inputs":["key","query"]},
-                              {"name":"left","op":"full","attrs":{"dtype":"i64","shape":[],"value":)",
-                           left, R"(}},
-                              {"name":"right","op":"full","attrs":{"dtype":"i64","shape":[],"value":)",
-                           right, R"(}},
+                              {"name":"left","op":"full","attrs":{"dtype":"i64","shape":[],"value":0,"exact":")",
+                           left, R"("}},
+                              {"name":"right","op":"full","attrs":{"dtype":"i64","shape":[],"value":0,"exact":")",
+                           right, R"("}},
                               {"name":"begun","op":"ge","inputs":["ahead","left"]},
                               {"name":"not_over","op":"le","inputs":["ahead","right"]},
                               {"name":"visible","op":"and","inputs":["begun","not_over"]},
@@ -245,7 +245,7 @@ TEST(Attention, HasTheBitsOfItsPartsWhereABoundIsTheGreatestNumber) {
                    "masked");
   };
   expect_same_bits(within("-5", "3"));
-  expect_same_bits(within("-5", "9223372036854774784"));  // the greatest that a double holds
+  expect_same_bits(within("-5", "9223372036854775807"));
   expect_same_bits(within("-9223372036854775808", "3"));
 }
 
