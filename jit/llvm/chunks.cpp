@@ -73,8 +73,7 @@ Values emit_chunks(KernelState &state, const kernel::Stage &stage, const Range &
     llvm::Value *more = b.CreateICmpSLT(end, all.end);
     Range part{begin, b.CreateSelect(more, end, all.end), std::nullopt, all.multiple};
     if (!is_zero(all.begin)) {  // chunks before it are there, and empty
-      part.begin = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, begin, all.begin);
-      part.begin = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, part.begin, part.end);
+      part.begin = less_of(state, greater_of(state, begin, all.begin), part.end);
     }
     if (all.count) part.multiple = std::min(chunk, *all.count & -*all.count);
     if (part.multiple == chunk) part.count = chunk;

@@ -122,8 +122,8 @@ class ContractionEmitter {
     Range k = block;
     std::vector<Range> hidden;
     if (hides_k()) {
-      k.begin = greater(block.begin, less(k_shown_.begin, block.end));
-      k.end = greater(k.begin, less(k_shown_.end, block.end));
+      k.begin = greater_of(state_, block.begin, less_of(state_, k_shown_.begin, block.end));
+      k.end = greater_of(state_, k.begin, less_of(state_, k_shown_.end, block.end));
       k.count = std::nullopt;
       k.multiple = std::gcd(k_shown_.multiple, depth_);
       if (state_.hidden->from) hidden.push_back({block.begin, k.begin});
@@ -165,9 +165,6 @@ class ContractionEmitter {
     if (!is_copied || walks(a_body_, axes_.k)) return pack(k);
     emit_loop(state_, k, steps, [&](llvm::Value *begin) { pack(piece_at(begin, k, steps)); });
   }
-
-  llvm::Value *greater(llvm::Value *x, llvm::Value *y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y); }
-  llvm::Value *less(llvm::Value *x, llvm::Value *y) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); }
 
   bool hides_k() const { return state_.shown && state_.shown->end == k_shown_.end; }
 
@@ -294,7 +291,8 @@ class ContractionEmitter {
 
   // Goes through the steps of a block: of each the columns, and the panel's rows, of which the next is a_group_
   // elements behind. Several steps stand side by side, with constants for their places: what counts and tells places
-  // would be a quarter of all instructions, which shows where another thread shares the core.
+  // would be a quarter of all instructions, which shows where another thread shares the core. `at_a_time` divides
+  // a_group_, where that is no step.
   template <class Fn>
   Values over_steps(const Range &depth, int64_t at_a_time, llvm::Value *a_rows, llvm::Value *columns,
                     const Values &sums, Fn body) {
@@ -340,7 +338,7 @@ class ContractionEmitter {
     for (size_t sum = 0; sum < static_cast<size_t>(rows * vectors); ++sum)
       sums.push_back(first_sums_[sum % static_cast<size_t>(vectors)]);
 
-    // Four divide a_group_ where that is no step; eight would take a quarter longer to compile.
+    // Eight would take a quarter longer to compile.
     const int64_t at_a_time = rows == schedule_.mr ? 4 : 1;
     sums = over_steps(depth_of(k), at_a_time, a_rows, columns, sums,
                       [&](llvm::Value *line, llvm::Value *a_column, const Values &carried) {

@@ -117,6 +117,10 @@ void emit_if_else(KernelState &state, llvm::Value *condition, const std::functio
 // condition ? then() : otherwise
 Values emit_if(KernelState &state, llvm::Value *condition, Values otherwise, const std::function<Values()> &then);
 
+// The lesser and the greater of two i64.
+llvm::Value *less_of(KernelState &state, llvm::Value *x, llvm::Value *y);
+llvm::Value *greater_of(KernelState &state, llvm::Value *x, llvm::Value *y);
+
 // ---- index.cpp
 // An expression's value over the lanes of a point: base + stride * lane, or (lanes not null) a vector of i64.
 struct LaneIndex {

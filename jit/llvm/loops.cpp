@@ -161,4 +161,12 @@ void emit_if_else(KernelState &state, llvm::Value *condition, const std::functio
   b.SetInsertPoint(after);
 }
 
+llvm::Value *less_of(KernelState &state, llvm::Value *x, llvm::Value *y) {
+  return state.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);
+}
+
+llvm::Value *greater_of(KernelState &state, llvm::Value *x, llvm::Value *y) {
+  return state.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y);
+}
+
 }  // namespace kiln::codegen

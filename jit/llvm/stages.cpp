@@ -249,21 +249,15 @@ void hide_columns(KernelState &state, const Point &point, const Range &rows) {
     inside.set_axis(state.kernel.parallel.size() - 1, row);
     return emit_scalar(state, *bound, inside);
   };
-  const auto greater = [&](llvm::Value *x, llvm::Value *y) {
-    return b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y);
-  };
-  const auto less = [&](llvm::Value *x, llvm::Value *y) {
-    return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);
-  };
   const std::optional<Expr> &from = state.hidden->from, &until = state.hidden->until;
   state.visible = {bound_at(from, last_row, none), bound_at(until, rows.begin, columns)};
   // Whole blocks, and at least one, so that what reads them finds what hidden columns hold.
-  llvm::Value *last_block = b.CreateAnd(greater(b.CreateNSWSub(columns, integer(1)), none), integer(-block));
-  llvm::Value *begin = b.CreateAnd(greater(bound_at(from, rows.begin, none), none), integer(-block));
-  begin = less(begin, last_block);
+  llvm::Value *last_block = b.CreateAnd(greater_of(state, b.CreateNSWSub(columns, integer(1)), none), integer(-block));
+  llvm::Value *begin = b.CreateAnd(greater_of(state, bound_at(from, rows.begin, none), none), integer(-block));
+  begin = less_of(state, begin, last_block);
   llvm::Value *end = b.CreateNSWAdd(bound_at(until, last_row, columns), integer(block - 1));
-  end = greater(b.CreateAnd(end, integer(-block)), b.CreateNSWAdd(begin, integer(block)));
-  state.shown = {begin, less(end, columns)};
+  end = greater_of(state, b.CreateAnd(end, integer(-block)), b.CreateNSWAdd(begin, integer(block)));
+  state.shown = {begin, less_of(state, end, columns)};
 }
 
 }  // namespace
