@@ -50,7 +50,7 @@ Result<GraphPtr> decompose(GraphPtr graph, const OpTable &ops);
 
 // Convolutions with windows of 3 by 3 that are large enough become matrix products of tiles (runtime/ops/winograd.cpp),
 // where the weights follow from parameters: fewer operations, which round otherwise.
-Result<GraphPtr> transform_convolutions(GraphPtr graph, const OpTable &ops);
+Result<GraphPtr> winograd(GraphPtr graph, const OpTable &ops);
 
 // A conversion that follows a reshape goes before it: so what rounds a composite op's result to 16 bits is in step with
 // what makes that, and ends its kernel.

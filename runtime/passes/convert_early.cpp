@@ -5,26 +5,31 @@
 namespace kiln {
 namespace {
 
+bool is_output(const Graph &graph, ValueId value) {
+  return std::ranges::any_of(graph.outputs(), [&](const GraphOutput &output) { return output.value == value; });
+}
+
 // The reshape that a conversion follows, and that nothing else reads.
 const Node *followed(const Graph &graph, const Node &node) {
   if (node.kind != Node::Kind::op || node.op->name != "convert") return nullptr;
-  const Node &before = *graph.find(node.inputs[0].node);
-  const bool is_reshape = before.kind == Node::Kind::op && before.op->name == "reshape" && before.equalities.empty();
-  return is_reshape && graph.users(node.inputs[0]).size() == 1 &&
-                 std::ranges::none_of(graph.outputs(),
-                                      [&](const auto &output) { return output.value == node.inputs[0]; })
-             ? &before
-             : nullptr;
+  const ValueId given = node.inputs[0];
+  const Node &before = *graph.find(given.node);
+  if (before.kind != Node::Kind::op || before.op->name != "reshape" || !before.equalities.empty()) return nullptr;
+  return graph.users(given).size() == 1 && !is_output(graph, given) ? &before : nullptr;
 }
 
+// Each is added in the other's place, for the node that it comes from.
 Status exchange(Edit &edit, const Node &convert, const Node &reshape) {
-  edit.push_scope(convert.annotations, convert.name);
+  const auto add = [&](const Node &of, ValueId operand) -> Result<ValueId> {
+    edit.push_scope(of.annotations, of.name);
+    KILN_ASSIGN(const uint32_t id, edit.add(of.op, {&operand, 1}, of.attrs));
+    KILN_TRY(edit.pop_scope());
+    return ValueId{id, 0};
+  };
   const ValueId whole = edit.view().find(reshape.id)->inputs[0];  // as it is by now
-  KILN_ASSIGN(const uint32_t converted, edit.add(convert.op, {&whole, 1}, convert.attrs));
-  const ValueId value{converted, 0};
-  KILN_ASSIGN(const uint32_t shaped, edit.add(reshape.op, {&value, 1}, reshape.attrs));
-  KILN_TRY(edit.pop_scope());
-  return edit.replace({convert.id, 0}, {shaped, 0});
+  KILN_ASSIGN(const ValueId converted, add(convert, whole));
+  KILN_ASSIGN(const ValueId shaped, add(reshape, converted));
+  return edit.replace({convert.id, 0}, shaped);
 }
 
 }  // namespace

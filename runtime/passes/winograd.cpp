@@ -111,7 +111,7 @@ class Transforming {
 
 }  // namespace
 
-Result<GraphPtr> transform_convolutions(GraphPtr graph, const OpTable &ops) {
+Result<GraphPtr> winograd(GraphPtr graph, const OpTable &ops) {
   const std::set<uint32_t> bound = bound_nodes(*graph);
   Transforming transforming(graph, ops);
   bool any = false;

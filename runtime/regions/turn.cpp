@@ -60,7 +60,7 @@ Result<GraphPtr> flatten(GraphPtr graph, const OpTable &ops, const LowerOptions 
   KILN_ASSIGN(graph, widen(std::move(graph), ops, options.region.ordered()));
   KILN_ASSIGN(graph, decompose(std::move(graph), ops));
   if (!options.region.ordered() && !options.backend.on_device()) {
-    KILN_ASSIGN(graph, transform_convolutions(std::move(graph), ops));
+    KILN_ASSIGN(graph, winograd(std::move(graph), ops));
   }
   KILN_ASSIGN(graph, convert_early(std::move(graph)));
   KILN_ASSIGN(graph, split_concats(std::move(graph)));
