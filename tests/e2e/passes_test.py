@@ -45,6 +45,12 @@ class PassesTest(Case):
         self.assertRegex(self.kiln("passes", self.write_graph(CHAIN), *plugins),
                          r"\n  pass fuse_rms_norm +of fuse_rms_norm, version \S+, late, priority 0, uuid and file 6d1f8a52")
 
+    def test_steps_of_relaxed_rounding_are_told_where_they_run(self):
+        relaxed = ["--rounding", "relaxed"]
+        self.assertNotIn("winograd", self.stages()["lower"])
+        self.assertIn("winograd", self.stages(*relaxed)["lower"])
+        self.assertNotIn("winograd", self.stages(*relaxed, "--backend", "cuda", "--arch", "sm_90")["lower"])
+
     def test_an_option_that_its_pass_has_not_is_told_with_those_that_it_has(self):
         told = self.kiln("run", self.write_graph(CHAIN), "--random", 1, "--size", "n=2", "--plugin", FUSE,
                          "--plugin-option", "fuse_rms_norm.depth=1", code=1)
