@@ -121,7 +121,8 @@ Result<GraphPtr> winograd(GraphPtr graph, const OpTable &ops) {
     KILN_TRY(transforming.replace(node, tile));
     any = true;
   }
-  return any ? transforming.finish() : graph;
+  if (!any) return graph;
+  return transforming.finish();
 }
 
 }  // namespace kiln

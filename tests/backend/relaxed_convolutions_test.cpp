@@ -187,11 +187,11 @@ TEST(StrictConvolutions, AreTheBitsOfSumsInOrderOfWhatRelaxedOnesRoundOtherwise)
   GraphCall call{{}, convolution_arguments(*graph, {})};
   std::memset(call.arguments[2].bytes.data(), 0, call.arguments[2].bytes.size());
   const std::vector<float> x = [&] {
-    std::vector<float> all(16 * 8 * 8);
+    std::vector<float> all(size_t{16} * 8 * 8);
     std::memcpy(all.data(), call.arguments[0].bytes.data(), all.size() * sizeof(float));
     return all;
   }();
-  std::vector<float> w(16 * 16 * 9);
+  std::vector<float> w(size_t{16} * 16 * 9);
   std::memcpy(w.data(), call.arguments[1].bytes.data(), w.size() * sizeof(float));
   const auto in_order = [&](bool fused) {
     std::vector<float> y;
@@ -242,7 +242,7 @@ TEST(RelaxedConvolutions, KeepThePanelsOfTheirTransformedWeightsAlone) {
   const Result<std::unique_ptr<Call>> call = Call::create(made->executable);
   ASSERT_TRUE(call.ok()) << call.status().message();
   std::vector<TensorData> arguments = convolution_arguments(*graph, {});
-  arguments.push_back({DType::f32, {1, 16, 12, 12}, Bytes(16 * 12 * 12 * sizeof(float))});
+  arguments.push_back({DType::f32, {1, 16, 12, 12}, Bytes(size_t{16} * 12 * 12 * sizeof(float))});
   std::vector<ArrayRef> arrays;
   for (TensorData &data : arguments)
     arrays.push_back(
