@@ -1,5 +1,6 @@
 // Which producers are computed where they are read, and their bodies put there.
 #include <algorithm>
+#include <utility>
 
 #include "jit/kernel/body.h"
 #include "jit/kernel/fuse_steps.h"
@@ -11,7 +12,8 @@ constexpr int free_cost = 3;          // may be computed again by every reader
 constexpr int index_cost = 8;         // likewise, where it reads nothing: a mask of numbers of rows and columns
 constexpr int rows_operand_cost = 8;  // operand a of a contraction: packed again for each tile of columns
 constexpr int max_inlined_cost = 512;
-constexpr int unpacking_cost = 24;                     // of what is unpacked wherever it is read
+constexpr int64_t few_windows = 3;  // that read an element: of more, what makes the element is worth its memory
+constexpr int unpacking_cost = 24;  // of what is unpacked wherever it is read
 constexpr size_t max_values = 256, max_operands = 24;  // of one item: compile time grows with both
 // Of one access. Each reshape that is folded into another may repeat the whole map of it once a dimension, and every
 // node is code for each element: where the map of a chain of views would grow beyond this, one view is copied instead.
@@ -290,8 +292,11 @@ class Inliner {
       const bool reader_prepared = constant_[program_.defs[use.def].results[0]];
       if (item.prepared && !reader_prepared && cost > 0) return false;  // computed once a binding, not at each call
     }
+    const auto slides = [&](const Use &use) { return is_in_windows(use, program_.tensors[tensor]); };
+    const bool in_windows = std::ranges::any_of(uses_[tensor], slides);
+    if (in_windows && !reads_like_one(item)) return false;
     if (cost <= (item.operands.empty() ? index_cost : free_cost) && !checks) return true;
-    if (readers_[tensor] != 1 || !one_index(uses_[tensor])) return false;
+    if (in_windows || readers_[tensor] != 1 || !one_index(uses_[tensor])) return false;
     const Use &use = uses_[tensor].front();
     if (repeats(use)) return false;
     if (use.where == Use::Where::b) return false;
@@ -299,6 +304,48 @@ class Inliner {
     // What can end the kernel of a contraction (its epilogue) stays with it, rather than start the next kernel.
     if (reads_contraction_in_step(item) && !stays_in_step(item, use)) return false;
     return true;
+  }
+
+  // Whether a sum reads elements of `tensor` again and again, since its windows overlap: those of a convolution.
+  bool is_in_windows(const Use &use, const Tensor &tensor) const {
+    const Compute &reader = program_.defs[use.def].compute;
+    const auto rank = static_cast<uint32_t>(reader.dims.size()),
+               axes = rank + static_cast<uint32_t>(reader.reduce.size());
+    const auto depends = [](const Expr &e, uint32_t from, uint32_t to) {
+      for (uint32_t axis = from; axis < to; ++axis)
+        if (e.depends_on_axis(axis)) return true;
+      return false;
+    };
+    const auto slides = [&](const Expr &e) { return depends(e, 0, rank) && depends(e, rank, axes); };
+    if (std::ranges::none_of(use.access->index, slides)) return false;
+    Expr points = 1;
+    for (uint32_t axis = 0; axis < axes; ++axis)
+      if (std::ranges::any_of(use.access->index, [&](const Expr &e) { return e.depends_on_axis(axis); }))
+        points *= axis < rank ? reader.dims[axis] : reader.reduce[axis - rank];
+    const Expr elements = product_of(tensor.dims);
+    return !points.is_integer() || !elements.is_integer() || points.integer() > few_windows * elements.integer();
+  }
+
+  // Whether elements of the result are read as those of a tensor in memory would be: of one array, which lies along the
+  // same axis.
+  bool reads_like_one(const Item &item) const {
+    const Compute &c = item.compute;
+    bool reads = false;
+    for (const Value &v : c.body.values) {
+      if (!reads_memory(v.op)) continue;
+      const Shape &dims = program_.tensors[item.operands[v.access.buffer]].dims;
+      if (product_of(dims) != product_of(c.dims)) continue;  // what is the same for many elements
+      const uint32_t last = item.domain.empty() ? 0 : item.domain.back();
+      if (std::exchange(reads, true) || !walks(v.access, item.operands[v.access.buffer], last)) return false;
+    }
+    return true;
+  }
+  // Whether the access goes from element to element of the tensor's memory along `axis`.
+  bool walks(const Access &access, uint32_t tensor, uint32_t axis) const {
+    Expr at = 0;
+    for (size_t d = 0; d < access.index.size(); ++d) at += access.index[d] * program_.tensors[tensor].strides[d];
+    const std::optional<Expr> step = at.coefficient(axis);
+    return step && step->is(1);
   }
 
   // Whether it is a view whose last axis is its operand's.

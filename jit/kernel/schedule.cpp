@@ -34,6 +34,22 @@ int unit_strides(const Stage &stage, uint32_t axis, const Kernel &kernel) {
   return count;
 }
 
+// What a vector of loads along `axis` costs at one point: of those side by side, or all of one element, 1 each; the
+// others are gathered, but every other element, which comes out of two loads. Numbers that do not count evenly along
+// the axis are divisions.
+int64_t load_cost(const Stage &stage, uint32_t axis, const Kernel &kernel) {
+  int64_t cost = 0;
+  for (const Value &v : stage.body.values) {
+    if (v.op == Core::index && !v.expr.coefficient(axis)) cost += kernel.schedule.lanes();
+    if (v.op != Core::load) continue;
+    if (kernel.buffers[v.access.buffer].space == Buffer::Space::row_local) continue;
+    const std::optional<Expr> step = v.access.index[0].coefficient(axis);
+    const int64_t stride = step && step->is_integer() ? step->integer() : INT64_MAX;
+    cost += stride == 0 || stride == 1 ? 1 : stride == 2 ? 2 : kernel.schedule.lanes();
+  }
+  return cost;
+}
+
 // Whether b is packed already, or packing it is to copy.
 bool copies_b(const Contract &contract) { return contract.panel != 0 || contract.b.values.size() == 1; }
 
@@ -200,6 +216,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
   const uint32_t rows = static_cast<uint32_t>(kernel.parallel.size());
   bool has_axes = false, windows = false, sorts = false, sums = false;
   int along_inner = 0, along_rows = 0;
+  int64_t cost_inner = 0, cost_rows = 0;
   int64_t work = 1;  // per point of the parallel axes, as far as it is known
   for (const Stage &stage : kernel.stages) {
     int64_t points = 1;
@@ -209,11 +226,16 @@ void schedule_loops(Kernel &kernel, const Target &target) {
     sorts |= stage.sort.has_value();     // whose elements then lie together
     sums |= stage.contract.has_value();  // whose columns lie side by side, and are many
     windows |= is_over_several_axes(stage) && constant_or(reduced_points(stage), INT64_MAX) <= small_window;
-    if (!stage.axes.empty() && !stage.scans())  // which goes along its last axis one by one
-      along_inner += unit_strides(stage, rows + static_cast<uint32_t>(stage.axes.size()) - 1, kernel);
+    if (!stage.axes.empty() && !stage.scans()) {  // which goes along its last axis one by one
+      const uint32_t last = rows + static_cast<uint32_t>(stage.axes.size()) - 1;
+      along_inner += unit_strides(stage, last, kernel);
+      cost_inner += load_cost(stage, last, kernel);
+      if (rows > 0) cost_rows += load_cost(stage, rows - 1, kernel);
+    }
     if (rows > 0) along_rows += unit_strides(stage, rows - 1, kernel);
   }
-  const bool inner = rows == 0 || sorts || sums || (has_axes && along_inner >= along_rows && !windows);
+  const bool reads_inner = along_inner > along_rows || (along_inner == along_rows && cost_inner <= cost_rows);
+  const bool inner = rows == 0 || sorts || sums || (has_axes && reads_inner && !windows);
   s.vector = inner ? Schedule::Vector::inner : Schedule::Vector::parallel;
   if (inner && !target.on_device()) {
     for (Stage &stage : kernel.stages)

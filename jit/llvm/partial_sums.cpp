@@ -27,9 +27,9 @@ class PartialSums {
     const std::optional<Expr> &until = stage_.carriers.until;
     Range all{integer(0), until ? emit_scalar(state_, *until, point_) : emit_scalar(state_, points_, {})};
     if (points_.is_integer() && !until) all.count = points_.integer();
-    if (has_sets()) blocks_end_ = b_.CreateAnd(all.end, integer(-count_));
+    if (has_sets() && !is_window()) blocks_end_ = b_.CreateAnd(all.end, integer(-count_));
     return emit_chunks(state_, stage_, all, point_.width, [&](const Range &part) {
-      if (is_window()) return sum_of_window();
+      if (is_window()) return combined(0, 1);
       if (!is_once_each()) {
         emit_loop(state_, {integer(0), integer(count_), count_}, 1,
                   [&](llvm::Value *number) { partials_.store(number, identities()); });
@@ -51,34 +51,40 @@ class PartialSums {
 
   // Few points, whose number is known, of a body so short that all of them are little code.
   bool is_window() const {
-    constexpr int64_t most_points = 32, most_code = 512;
+    constexpr int64_t most_points = 64, most_code = 1024;
     const auto is_known = [](const kernel::Axis &axis) { return axis.extent.is_integer(); };
-    return !in_chunks_ && !has_sets() && !stage_.carriers.until && points_.is_integer() && points_.integer() > 0 &&
+    return !in_chunks_ && !stage_.carriers.until && points_.is_integer() && points_.integer() > 0 &&
            points_.integer() <= most_points && std::ranges::all_of(stage_.axes, is_known) &&
            points_.integer() * code_of(stage_.body) <= most_code;
   }
   static int64_t code_of(const kernel::Body &body) {
     return std::max<int64_t>(kernel::cost_of(body), static_cast<int64_t>(body.values.size()));
   }
-  Values sum_of_window() {
-    window_.assign(static_cast<size_t>(count_), {});
-    for (int64_t number = 0; number < points_.integer(); ++number) {
-      Point inside = point_;
-      int64_t rest = number;
-      for (size_t n = stage_.axes.size(); n-- > 0;) {
-        if (stage_.axes[n].role != kernel::Axis::Role::reduce) continue;
-        const int64_t extent = stage_.axes[n].extent.integer();
-        inside.set_axis(state_.kernel.parallel.size() + n, integer(rest % extent));
-        rest /= extent;
-      }
-      Values &sum = window_[static_cast<size_t>(number % lanes_)];
-      sum = combine(sum.empty() ? identities() : sum, emit_body(state_, stage_.body, inside));
+  // What point `number` of a window adds.
+  Values point_of_window(int64_t number) {
+    Point inside = point_;
+    for (size_t n = stage_.axes.size(); n-- > 0;) {
+      if (stage_.axes[n].role != kernel::Axis::Role::reduce) continue;
+      const int64_t extent = stage_.axes[n].extent.integer();
+      inside.set_axis(state_.kernel.parallel.size() + n, integer(number % extent));
+      number /= extent;
     }
-    return combined(0, 1);
+    return emit_body(state_, stage_.body, inside);
   }
-  Values partial(int64_t number) {
-    return window_.empty() ? partials_.load(integer(number)) : window_[static_cast<size_t>(number)];
+  // Of all sets. It is made where it is added to others, so that few partial results at a time are in registers.
+  Values partial_of_window(int64_t lane) {
+    const int64_t points = points_.integer(), blocks_end = has_sets() ? points / count_ * count_ : 0;
+    Values sum;
+    for (int64_t set = 0; set < (has_sets() ? int64_t{kernel::sum_sets} : 1); ++set) {
+      Values of_set = identities();
+      for (int64_t i = set * lanes_ + lane; i < blocks_end; i += count_) of_set = combine(of_set, point_of_window(i));
+      for (int64_t i = blocks_end + lane; set == 0 && i < points; i += lanes_)
+        of_set = combine(of_set, point_of_window(i));
+      sum = sum.empty() ? of_set : combine(sum, of_set);
+    }
+    return sum;
   }
+  Values partial(int64_t number) { return is_window() ? partial_of_window(number) : partials_.load(integer(number)); }
 
   // `before`: the number of points of the axes outside axis n; `part`: which of those of the axes from n on.
   void take_points(size_t n, llvm::Value *before, const Range &part, const Point &point) {
@@ -157,7 +163,6 @@ class PartialSums {
   const Expr points_;
   const bool in_chunks_;  // then axes run over parts of them
   const CarriersInScratch partials_;
-  std::vector<Values> window_;         // in place of `partials_`
   llvm::Value *blocks_end_ = nullptr;  // the points before it fill all sets
 };
 

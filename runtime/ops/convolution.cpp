@@ -143,6 +143,8 @@ void samples_correlate2d(SampleSink &out) {
   sample("many_strided", {1, 3, 70, 61}, {6, 3, 5, 3}, {2, 1}, {2, 1});
   sample("groups", {2, 6, 7, 7}, {4, 3, 3, 3}, {1, 1}, {1, 1}, 2);
   sample("depthwise", {1, 5, 9, 9}, {5, 1, 3, 3}, {2, 2}, {1, 1}, 5);
+  sample("depthwise_wide", {1, 3, 9, 11}, {3, 1, 7, 7}, {1, 1}, {3, 3}, 3);  // more points than sums side by side
+  sample("depthwise_strided", {1, 3, 12, 37}, {3, 1, 5, 5}, {2, 2}, {2, 2}, 3);
   sample("no_images", {0, 3, 5, 5}, {2, 3, 3, 3}, {1, 1}, {0, 0});
   sample("no_channels", {1, 0, 5, 5}, {2, 0, 3, 3}, {1, 1}, {1, 1});
   sample("symbolic_batch", {n, 3, 8, 8}, {8, 3, 3, 3}, {1, 1}, {1, 1}, 1, {{"n", 3}});

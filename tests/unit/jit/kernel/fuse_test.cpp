@@ -418,6 +418,31 @@ TEST(Fuse, ComputesAnExpensiveProducerOfSeveralReadersOnce) {
   expect_same_as_unfused(b, {{"n", 5}});
 }
 
+TEST(Fuse, MakesOnceWhatWindowsWouldReadAgainAndAgainFromSeveralArraysOrAcrossRows) {
+  using Make = std::function<uint32_t(ProgramBuilder &, uint32_t x)>;
+  const auto launches = [](const Make &make) {
+    ProgramBuilder b;
+    b.output(b.windows_of_3_by_3(Core::add, make(b, b.input({4, 10, 10}))));
+    expect_same_as_unfused(b, {});
+    return fused(b).launches.size();
+  };
+  EXPECT_EQ(launches([](ProgramBuilder &b, uint32_t x) { return b.map(Core::neg, x); }), 1u);
+  EXPECT_EQ(launches([](ProgramBuilder &b, uint32_t x) {
+              return b.map(Core::mul, x, static_cast<int32_t>(b.input({4, 1, 1})));  // a channel's factor
+            }),
+            1u);
+  EXPECT_EQ(launches([](ProgramBuilder &b, uint32_t x) {
+              return b.map(Core::add, x, static_cast<int32_t>(b.input({4, 10, 10})));
+            }),
+            2u);
+  EXPECT_EQ(launches([](ProgramBuilder &b, uint32_t x) { return b.map(Core::exp, x); }), 2u);
+  EXPECT_EQ(launches([](ProgramBuilder &b, uint32_t x) {
+              return b.view(x, {10, 10, 4},
+                            [](const std::vector<Expr> &at) { return std::vector<Expr>{at[2], at[0], at[1]}; });
+            }),
+            2u);
+}
+
 TEST(Fuse, NeverReadsARowBeforeItIsWhole) {
   ProgramBuilder b;  // reads its own row backwards: a stage of its own, not the same point
   const uint32_t x = b.input({n, 8});

@@ -38,6 +38,33 @@ TEST(Schedule, LetsLanesBeWindowsRatherThanWhatLiesInThem) {
   }
 }
 
+// A convolution of each channel by itself, whose window is one axis: lanes along it would divide, and waste the most.
+Kernel depthwise(int64_t side, int64_t window, int64_t stride) {
+  const int64_t pixels = (side - window) / stride + 1;
+  ProgramBuilder b;
+  Compute c;
+  c.dims = {16, pixels, pixels};
+  c.reduce = {window * window};
+  BodyBuilder body(c.body);
+  const std::vector<Expr> at = ProgramBuilder::axes(c.dims);
+  const Expr k = Expr::axis(3, c.reduce[0]);
+  const int x =
+      body.load(0, DType::f32, {at[0], at[1] * stride + floor_div(k, window), at[2] * stride + mod(k, window)});
+  body.yield(body.op(Core::mul, x, body.load(1, DType::f32, {at[0], k})));
+  c.carriers = carriers_of(Core::add, DType::f32);
+  const uint32_t image = b.input({16, side, side}), weight = b.input({16, window * window}, true);
+  b.output(b.define(std::move(c), {image, weight}));
+  return last_kernel(b, "v3");
+}
+
+TEST(Schedule, LetsLanesBePixelsOfADepthwiseConvolutionWhateverItsStrideAndWindow) {
+  for (const int64_t stride : {1, 2})
+    for (const int64_t window : {3, 5, 7})
+      EXPECT_EQ(depthwise(41, window, stride).schedule.vector, Schedule::Vector::parallel) << window << "/" << stride;
+  // A window as wide as the image, whose elements it reads in their order.
+  EXPECT_EQ(depthwise(13, 7, 1).schedule.vector, Schedule::Vector::parallel);
+}
+
 Kernel product(int64_t rows, int64_t depth, int64_t columns, bool is_packed, const char *level = "v4") {
   ProgramBuilder b;
   b.output(b.linear(b.input({rows, depth}), b.input({columns, depth}, is_packed)));
