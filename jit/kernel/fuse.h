@@ -23,6 +23,8 @@ struct Tensor {
   bool prepared = false;
   // Of a tensor that fusion added: the one whose sums it has parts of.
   std::optional<uint32_t> part_of = {};
+  // The same: the one of which it is a copy.
+  std::optional<uint32_t> copy_of = {};
 };
 
 struct Program {  // computes in topological order

@@ -295,6 +295,11 @@ class Inliner {
     const auto slides = [&](const Use &use) { return is_in_windows(use, program_.tensors[tensor]); };
     const bool in_windows = std::ranges::any_of(uses_[tensor], slides);
     if (in_windows && !reads_like_one(item)) return false;
+    // What can end the kernel of a contraction (its epilogue) costs nothing there; before another it is done again and
+    // again.
+    const auto multiplies = [](const Use &use) { return use.where == Use::Where::a || use.where == Use::Where::b; };
+    if (cost > 0 && (in_windows || std::ranges::any_of(uses_[tensor], multiplies)) && reads_contraction_in_step(item))
+      return false;
     if (cost <= (item.operands.empty() ? index_cost : free_cost) && !checks) return true;
     if (in_windows || readers_[tensor] != 1 || !one_index(uses_[tensor])) return false;
     const Use &use = uses_[tensor].front();

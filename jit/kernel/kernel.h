@@ -297,6 +297,9 @@ int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage);
 uint32_t points_side_by_side(const Kernel &kernel);
 // The number of points of a stage's reduce axes, over Kernel::symbols.
 Expr reduced_points(const Stage &stage);
+// Whether a microkernel of `mr` rows of a may read them where they lie, an address for each: of more the addresses would
+// not be in registers. (To be measured with the 12 of AVX-512, where one is loaded for each product.)
+inline bool may_read_rows_in_place(uint32_t mr) { return mr >= 2 && mr <= 6; }
 // Whether its one stage is a contraction in tiles of m and n.
 bool is_tiled_contraction(const Kernel &kernel);
 // Whether a task runs stage after stage, each for all rows of its tile, which lie along the last parallel axis:

@@ -27,6 +27,13 @@ kernel::Body factor_body(const kernel::Body &body, DType factor) {
   return copy;
 }
 
+// Rows of a that are read where they lie: at `row`, which is the same for all k, plus `step`, the same for all rows.
+struct InPlace {
+  uint16_t buffer;
+  Expr row, step;
+};
+const llvm::Align alignment_of_step(sizeof(int64_t));
+
 class ContractionEmitter {
  public:
   ContractionEmitter(KernelState &state, const kernel::Stage &stage, const Point &point, const Range &m, const Range &n)
@@ -51,6 +58,7 @@ class ContractionEmitter {
         k_step_(kernel::k_step(contract_, schedule_)),
         a_group_(kernel::group_of_rows(contract_, schedule_, walks(a_body_, axes_.k))),
         products_(state, contract_, lanes_),
+        in_place_(find_in_place()),
         k_(whole_range(state, stage_.axes.back(), point)),
         k_shown_(stage_range(state, stage_.axes.back(), point)),
         one_block_(block_columns_ == 0),
@@ -134,7 +142,10 @@ class ContractionEmitter {
     const PanelSource a{a_body_,      axes_.m, axes_.k, contract_.a_type(),
                         schedule_.mr, a_group, step,    products_.above_by_128()};
     const PanelSource b{b_body_, axes_.n, axes_.k, contract_.b_type(), schedule_.nr, contract_.group, step};
-    pack_rows(a, k);
+    if (in_place_)
+      list_steps(k);
+    else
+      pack_rows(a, k);
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
       columns_begin_ = j;
       llvm::Value *columns = b_panel_;
@@ -149,6 +160,40 @@ class ContractionEmitter {
       if (one_block_) return emit_epilogue(columns_at(j));
       emit_if(state_, b_.CreateICmpSGE(block.end, k_.end), [&] { emit_epilogue(columns_at(j)); });
     });
+  }
+
+  // Where k goes from place to place in windows: to pack them would be to write each element many times. What lies
+  // along a line of memory, or down a column, is packed as well (1.0 to 1.1 of the time in place).
+  std::optional<InPlace> find_in_place() const {
+    const kernel::Value &load = a_body_.values[0];
+    if (a_body_.values.size() != 1 || load.op != kernel::Core::load || load.access.valid >= 0 || k_step_ != 1 ||
+        load.type != contract_.accumulator || !kernel::may_read_rows_in_place(schedule_.mr) ||
+        schedule_.products != kernel::Schedule::Products::widened ||
+        state_.kernel.buffers[load.access.buffer].space != kernel::Buffer::Space::in)
+      return {};
+    const auto k = static_cast<uint32_t>(axes_.k);
+    const Expr &index = load.access.index[0];
+    const Expr row = index.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+      return leaf.kind() == Expr::Kind::axis && leaf.id() == k ? std::optional<Expr>(0) : std::nullopt;
+    });
+    const Expr step = index - row;
+    if (step.depends_on_axis(static_cast<uint32_t>(axes_.m)) || step.coefficient(k)) return {};
+    return InPlace{load.access.buffer, row, step};
+  }
+  // How far each step of k is from the first, where panels would lie.
+  void list_steps(const Range &k) {
+    emit_loop(state_, depth_of(k), 1, [&](llvm::Value *number) {
+      Point at = point_;
+      at.set_axis(axes_.k, b_.CreateNSWAdd(k.begin, number));
+      b_.CreateAlignedStore(emit_scalar(state_, in_place_->step, at), place_of_step(number), alignment_of_step);
+    });
+  }
+  llvm::Value *place_of_step(llvm::Value *number) { return b_.CreateGEP(b_.getInt64Ty(), a_panels_, number); }
+  // What is read of row i in the first step. Rows beyond the last are copies of it.
+  llvm::Value *row_in_place(llvm::Value *i) {
+    Point at = point_;
+    at.set_axis(axes_.m, less_of(state_, i, b_.CreateNSWSub(m_.end, integer(1))));
+    return b_.CreateGEP(a_element_, state_.buffers[in_place_->buffer], emit_scalar(state_, in_place_->row, at));
   }
 
   // All panels of a. Where memory runs along the rows, its lines have parts of several panels: some steps of k of all
@@ -289,10 +334,11 @@ class ContractionEmitter {
     emit_tile_products(state_, contract_, block, depth_of(k));
   }
 
-  // Goes through the steps of a block: of each the columns, and the panel's rows, of which the next is a_group_
-  // elements behind. Several steps stand side by side, with constants for their places: what counts and tells places
-  // would be a quarter of all instructions, which shows where another thread shares the core. `at_a_time` divides
-  // a_group_, where that is no step.
+  // Goes through the steps of a block: of each the columns, and what tells its elements of rows: where the first is in
+  // the panel, of which the next is a_group_ elements behind, or for rows in place how far the step is. Several steps
+  // stand side by side, with constants for their places: what counts and tells places would be a quarter of all
+  // instructions, which shows where another thread shares the core. `at_a_time` divides a_group_, where that is no
+  // step.
   template <class Fn>
   Values over_steps(const Range &depth, int64_t at_a_time, llvm::Value *a_rows, llvm::Value *columns,
                     const Values &sums, Fn body) {
@@ -300,10 +346,16 @@ class ContractionEmitter {
     const int64_t line = int64_t{schedule_.nr} * contract_.group;
     const int64_t next_row = in_groups ? 1 : schedule_.mr * k_step_;
     const auto rows_at = [&](llvm::Value *step) -> llvm::Value * {
+      if (in_place_) return place_of_step(step);
       llvm::Value *place = in_groups ? b_.CreateURem(step, integer(a_group_)) : nullptr;
       llvm::Value *group = in_groups ? b_.CreateNSWSub(step, place) : step;
       llvm::Value *rows = b_.CreateGEP(a_element_, a_rows, b_.CreateNSWMul(group, integer(schedule_.mr * k_step_)));
       return in_groups ? b_.CreateGEP(a_element_, rows, place) : rows;
+    };
+    const auto elements_of = [&](llvm::Value *rows, int64_t step) -> llvm::Value * {
+      if (!in_place_) return b_.CreateGEP(a_element_, rows, integer(step * next_row));
+      llvm::Value *from = b_.CreateGEP(b_.getInt64Ty(), rows, integer(step));
+      return b_.CreateAlignedLoad(b_.getInt64Ty(), from, alignment_of_step);
     };
     const auto [blocks, rest] = split_range(state_, depth, static_cast<unsigned>(at_a_time));
     const Values whole = emit_loop(state_, blocks, at_a_time, sums, [&](llvm::Value *first, Values now) {
@@ -311,15 +363,14 @@ class ContractionEmitter {
       for (int64_t step = 0; step < at_a_time; ++step) {
         // Columns of the next steps, loaded ahead, would take the registers that sums are in.
         if (step > 0) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread);
-        now = body(b_.CreateGEP(b_element_, lines, integer(step * line)),
-                   b_.CreateGEP(a_element_, rows, integer(step * next_row)), now);
+        now = body(b_.CreateGEP(b_element_, lines, integer(step * line)), elements_of(rows, step), now);
       }
       return now;
     });
     return emit_loop(state_, rest, 1, whole, [&](llvm::Value *step, const Values &now) {
       llvm::Value *rows =
           in_groups ? b_.CreateGEP(a_element_, rows_at(rest.begin), b_.CreateNSWSub(step, rest.begin)) : rows_at(step);
-      return body(line_of(columns, step), rows, now);
+      return body(line_of(columns, step), elements_of(rows, 0), now);
     });
   }
 
@@ -338,17 +389,24 @@ class ContractionEmitter {
     for (size_t sum = 0; sum < static_cast<size_t>(rows * vectors); ++sum)
       sums.push_back(first_sums_[sum % static_cast<size_t>(vectors)]);
 
+    Values rows_in_place;
+    for (int64_t r = 0; in_place_ && r < rows; ++r)
+      rows_in_place.push_back(row_in_place(b_.CreateNSWAdd(i, integer(r))));
+    const auto element_of = [&](llvm::Value *elements, int64_t r) {
+      if (in_place_) return b_.CreateGEP(a_element_, rows_in_place[static_cast<size_t>(r)], elements);
+      return b_.CreateGEP(a_element_, elements, integer(r * a_group_));
+    };
     // Eight would take a quarter longer to compile.
     const int64_t at_a_time = rows == schedule_.mr ? 4 : 1;
     sums = over_steps(depth_of(k), at_a_time, a_rows, columns, sums,
-                      [&](llvm::Value *line, llvm::Value *a_column, const Values &carried) {
+                      [&](llvm::Value *line, llvm::Value *elements, const Values &carried) {
                         llvm::SmallVector<Values, 4> b_vectors;
                         Values next;
                         for (size_t v = 0; v < static_cast<size_t>(vectors); ++v)
                           b_vectors.push_back(vector_of(line, v));
                         prefetch(line);
                         for (int64_t r = 0; r < rows; ++r) {
-                          const Values a = products_.row(b_.CreateGEP(a_element_, a_column, integer(r * a_group_)));
+                          const Values a = products_.row(element_of(elements, r));
                           for (const Values &b : b_vectors)
                             next.push_back(products_.multiply_add(a, b, carried[next.size()]));
                         }
@@ -452,6 +510,7 @@ class ContractionEmitter {
   const int64_t k_step_;
   const int64_t a_group_;  // elements of a row that stand together in a panel: a step's, or a line of memory's
   Products products_;
+  const std::optional<InPlace> in_place_;
   Values first_sums_, hidden_sums_;   // by vectors of a panel's columns
   const Range k_, k_shown_;           // all of it, and of that what is not hidden
   const bool one_block_;              // of k: sums are complete when they leave the registers, and used at once
