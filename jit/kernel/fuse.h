@@ -59,7 +59,7 @@ struct Launch {
 };
 
 struct Fused {
-  std::vector<Tensor> tensors;   // the program's, then those that fusion added (packed panels, parts of sums)
+  std::vector<Tensor> tensors;   // the program's, then those that fusion added (packed panels, copies, parts of sums)
   std::vector<Launch> launches;  // in order of execution
   // How many tensors are in memory, and most often have a kernel of their own, only because the kernels that read them
   // would have grown past a limit: long chains of views, whose index maps multiply.

@@ -4,8 +4,9 @@
 // a time. For each block of k: the tile's rows of a are packed into panels of mr rows; for each panel of nr columns of
 // b, which is packed just before its use or was packed once and for all, the microkernel runs down the panels of a,
 // keeping mr x nr sums in registers. After the last block the epilogue reads the sums back. Rows and columns that stand
-// over the tile's end hold copies or zeros; their sums are not read. Of k that is hidden (kernel::HiddenColumns)
-// nothing is packed of a, and of b it is seen alone what 0 makes of it.
+// over the tile's end hold copies or zeros; their sums are not read. Rows of a that are windows of an image are read
+// where they lie, by the address of each row and how far each step of k is from the first. Of k that is hidden
+// (kernel::HiddenColumns) nothing is packed of a, and of b it is seen alone what 0 makes of it.
 #include <algorithm>
 #include <numeric>
 

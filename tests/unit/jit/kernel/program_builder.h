@@ -1,5 +1,7 @@
 // Small programs of computes for the tests of fusion: what op records would lower to, without the ops.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <array>
 #include <random>
 
@@ -218,6 +220,12 @@ class ProgramBuilder {
   }
   uint32_t last() const { return static_cast<uint32_t>(program.tensors.size()) - 1; }
 };
+
+inline Fused fused(const ProgramBuilder &b, bool fuse_all = true, std::string_view level = "v4") {
+  Result<Fused> result = fuse(b.program, *Target::by_name(level), {.fuse = fuse_all});
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return std::move(result).value();
+}
 
 // Maps, reductions (some of two results), scans, views and linear layers over tensors with the symbols n and t, in a
 // shape that the seed decides.
