@@ -12,7 +12,7 @@ constexpr int free_cost = 3;          // may be computed again by every reader
 constexpr int index_cost = 8;         // likewise, where it reads nothing: a mask of numbers of rows and columns
 constexpr int rows_operand_cost = 8;  // operand a of a contraction: packed again for each tile of columns
 constexpr int max_inlined_cost = 512;
-constexpr int64_t few_windows = 3;  // that read an element: of more, what makes the element is worth its memory
+constexpr int64_t few_windows = 2;  // that read an element: of more, what makes the element is worth its memory
 constexpr int unpacking_cost = 24;  // of what is unpacked wherever it is read
 constexpr size_t max_values = 256, max_operands = 24;  // of one item: compile time grows with both
 // Of one access. Each reshape that is folded into another may repeat the whole map of it once a dimension, and every
@@ -327,8 +327,9 @@ class Inliner {
     for (uint32_t axis = 0; axis < axes; ++axis)
       if (std::ranges::any_of(use.access->index, [&](const Expr &e) { return e.depends_on_axis(axis); }))
         points *= axis < rank ? reader.dims[axis] : reader.reduce[axis - rank];
-    const Expr elements = product_of(tensor.dims);
-    return !points.is_integer() || !elements.is_integer() || points.integer() > few_windows * elements.integer();
+    constexpr int64_t unknown_size = 64;
+    const auto count = [](const Expr &e) { return e.evaluate([](const std::string &) { return unknown_size; }); };
+    return count(points) > few_windows * count(product_of(tensor.dims));
   }
 
   // Whether elements of the result are read as those of a tensor in memory would be: of one array, which lies along the
