@@ -4,9 +4,9 @@
 // a time. For each block of k: the tile's rows of a are packed into panels of mr rows; for each panel of nr columns of
 // b, which is packed just before its use or was packed once and for all, the microkernel runs down the panels of a,
 // keeping mr x nr sums in registers. After the last block the epilogue reads the sums back. Rows and columns that stand
-// over the tile's end hold copies or zeros; their sums are not read. Rows of a that are windows of an image are read
-// where they lie, by the address of each row and how far each step of k is from the first. Of k that is hidden
-// (kernel::HiddenColumns) nothing is packed of a, and of b it is seen alone what 0 makes of it.
+// over the tile's end hold copies or zeros; their sums are not read. Rows of a that are windows of an image, or that
+// the kernel has made itself, are read where they lie, by the address of each row and how far each step of k is from
+// it. Of k that is hidden (kernel::HiddenColumns) nothing is packed of a, and of b it is seen alone what 0 makes of it.
 #include <algorithm>
 #include <numeric>
 
@@ -28,10 +28,11 @@ kernel::Body factor_body(const kernel::Body &body, DType factor) {
   return copy;
 }
 
-// Rows of a that are read where they lie: at `row`, which is the same for all k, plus `step`, the same for all rows.
+// Rows of a that are read where they lie. `step`: how far each k is from the first, the same for all rows, where that
+// is no even count; none: so many elements.
 struct InPlace {
-  uint16_t buffer;
-  Expr row, step;
+  const kernel::Access &access;
+  std::optional<Expr> step;
 };
 const llvm::Align alignment_of_step(sizeof(int64_t));
 
@@ -143,10 +144,10 @@ class ContractionEmitter {
     const PanelSource a{a_body_,      axes_.m, axes_.k, contract_.a_type(),
                         schedule_.mr, a_group, step,    products_.above_by_128()};
     const PanelSource b{b_body_, axes_.n, axes_.k, contract_.b_type(), schedule_.nr, contract_.group, step};
-    if (in_place_)
-      list_steps(k);
-    else
+    if (!in_place_)
       pack_rows(a, k);
+    else if (in_place_->step)
+      list_steps(k);
     emit_loop(state_, n_, schedule_.nr, [&](llvm::Value *j) {
       columns_begin_ = j;
       llvm::Value *columns = b_panel_;
@@ -163,38 +164,51 @@ class ContractionEmitter {
     });
   }
 
-  // Where k goes from place to place in windows: to pack them would be to write each element many times. What lies
-  // along a line of memory, or down a column, is packed as well (1.0 to 1.1 of the time in place).
+  // Where k goes from place to place in windows: to pack them would be to write each element many times. And rows that
+  // the kernel itself has made, of which each begins in other lines of a cache (kernel::row_step; attention takes .95
+  // of the time). What lies along lines of other memory, or down columns, is packed: that takes .9 to 1 of the time.
   std::optional<InPlace> find_in_place() const {
     const kernel::Value &load = a_body_.values[0];
     if (a_body_.values.size() != 1 || load.op != kernel::Core::load || load.access.valid >= 0 || k_step_ != 1 ||
         load.type != contract_.accumulator || !kernel::may_read_rows_in_place(schedule_.mr) ||
-        schedule_.products != kernel::Schedule::Products::widened ||
-        state_.kernel.buffers[load.access.buffer].space != kernel::Buffer::Space::in)
+        schedule_.products != kernel::Schedule::Products::widened)
       return {};
     const auto k = static_cast<uint32_t>(axes_.k);
     const Expr &index = load.access.index[0];
-    const Expr row = index.substitute([&](const Expr &leaf) -> std::optional<Expr> {
+    const std::optional<Expr> stride = index.coefficient(k);
+    if (is_row_local(load.access))
+      return stride && stride->is(1) ? std::optional(InPlace{load.access, {}}) : std::nullopt;
+    const Expr step = index - index.substitute([&](const Expr &leaf) -> std::optional<Expr> {
       return leaf.kind() == Expr::Kind::axis && leaf.id() == k ? std::optional<Expr>(0) : std::nullopt;
     });
-    const Expr step = index - row;
-    if (step.depends_on_axis(static_cast<uint32_t>(axes_.m)) || step.coefficient(k)) return {};
-    return InPlace{load.access.buffer, row, step};
+    if (stride || step.depends_on_axis(static_cast<uint32_t>(axes_.m))) return {};
+    return InPlace{load.access, step};
+  }
+  bool is_row_local(const kernel::Access &access) const {
+    return state_.kernel.buffers[access.buffer].space == kernel::Buffer::Space::row_local;
   }
   // How far each step of k is from the first, where panels would lie.
   void list_steps(const Range &k) {
     emit_loop(state_, depth_of(k), 1, [&](llvm::Value *number) {
       Point at = point_;
       at.set_axis(axes_.k, b_.CreateNSWAdd(k.begin, number));
-      b_.CreateAlignedStore(emit_scalar(state_, in_place_->step, at), place_of_step(number), alignment_of_step);
+      b_.CreateAlignedStore(emit_scalar(state_, *in_place_->step, at), place_of_step(number), alignment_of_step);
     });
   }
   llvm::Value *place_of_step(llvm::Value *number) { return b_.CreateGEP(b_.getInt64Ty(), a_panels_, number); }
-  // What is read of row i in the first step. Rows beyond the last are copies of it.
-  llvm::Value *row_in_place(llvm::Value *i) {
+  // From where elements of row i are read. Rows beyond the last are copies of it.
+  llvm::Value *row_in_place(llvm::Value *i, const Range &k) {
+    const kernel::Access &access = in_place_->access;
     Point at = point_;
-    at.set_axis(axes_.m, less_of(state_, i, b_.CreateNSWSub(m_.end, integer(1))));
-    return b_.CreateGEP(a_element_, state_.buffers[in_place_->buffer], emit_scalar(state_, in_place_->row, at));
+    llvm::Value *row = less_of(state_, i, b_.CreateNSWSub(m_.end, integer(1)));
+    at.set_axis(axes_.m, row);
+    at.set_axis(axes_.k, in_place_->step ? integer(0) : k.begin);
+    llvm::Value *place = emit_scalar(state_, access.index[0], at);
+    if (is_row_local(access)) {
+      llvm::Value *distance = emit_scalar(state_, kernel::row_step(state_.kernel.buffers[access.buffer]), {});
+      place = b_.CreateNSWAdd(place, b_.CreateNSWMul(b_.CreateNSWSub(row, state_.first_row), distance));
+    }
+    return b_.CreateGEP(a_element_, state_.buffers[access.buffer], place);
   }
 
   // All panels of a. Where memory runs along the rows, its lines have parts of several panels: some steps of k of all
@@ -347,7 +361,7 @@ class ContractionEmitter {
     const int64_t line = int64_t{schedule_.nr} * contract_.group;
     const int64_t next_row = in_groups ? 1 : schedule_.mr * k_step_;
     const auto rows_at = [&](llvm::Value *step) -> llvm::Value * {
-      if (in_place_) return place_of_step(step);
+      if (in_place_) return in_place_->step ? place_of_step(step) : step;
       llvm::Value *place = in_groups ? b_.CreateURem(step, integer(a_group_)) : nullptr;
       llvm::Value *group = in_groups ? b_.CreateNSWSub(step, place) : step;
       llvm::Value *rows = b_.CreateGEP(a_element_, a_rows, b_.CreateNSWMul(group, integer(schedule_.mr * k_step_)));
@@ -355,6 +369,7 @@ class ContractionEmitter {
     };
     const auto elements_of = [&](llvm::Value *rows, int64_t step) -> llvm::Value * {
       if (!in_place_) return b_.CreateGEP(a_element_, rows, integer(step * next_row));
+      if (!in_place_->step) return b_.CreateNSWAdd(rows, integer(step));
       llvm::Value *from = b_.CreateGEP(b_.getInt64Ty(), rows, integer(step));
       return b_.CreateAlignedLoad(b_.getInt64Ty(), from, alignment_of_step);
     };
@@ -392,7 +407,7 @@ class ContractionEmitter {
 
     Values rows_in_place;
     for (int64_t r = 0; in_place_ && r < rows; ++r)
-      rows_in_place.push_back(row_in_place(b_.CreateNSWAdd(i, integer(r))));
+      rows_in_place.push_back(row_in_place(b_.CreateNSWAdd(i, integer(r)), k));
     const auto element_of = [&](llvm::Value *elements, int64_t r) {
       if (in_place_) return b_.CreateGEP(a_element_, rows_in_place[static_cast<size_t>(r)], elements);
       return b_.CreateGEP(a_element_, elements, integer(r * a_group_));
