@@ -357,7 +357,7 @@ class ContractionEmitter {
   template <class Fn>
   Values over_steps(const Range &depth, int64_t at_a_time, llvm::Value *a_rows, llvm::Value *columns,
                     const Values &sums, Fn body) {
-    const bool in_groups = a_group_ != k_step_;
+    const bool in_groups = !in_place_ && a_group_ != k_step_;
     const int64_t line = int64_t{schedule_.nr} * contract_.group;
     const int64_t next_row = in_groups ? 1 : schedule_.mr * k_step_;
     const auto rows_at = [&](llvm::Value *step) -> llvm::Value * {
