@@ -34,19 +34,27 @@ int unit_strides(const Stage &stage, uint32_t axis, const Kernel &kernel) {
   return count;
 }
 
-// What a vector of loads along `axis` costs at one point: of those side by side, or all of one element, 1 each; the
-// others are gathered, but every other element, which comes out of two loads. Numbers that do not count evenly along
-// the axis are divisions.
+// What a vector of accesses costs: of elements side by side, or all of one element, 1; the others are gathered, but
+// every other element, which comes out of two loads.
+int64_t vector_cost(const Access &access, uint32_t axis, const Kernel &kernel) {
+  if (kernel.buffers[access.buffer].space == Buffer::Space::row_local) return 0;
+  const std::optional<Expr> step = access.index[0].coefficient(axis);
+  const int64_t stride = step && step->is_integer() ? step->integer() : INT64_MAX;
+  return stride == 0 || stride == 1 ? 1 : stride == 2 ? 2 : kernel.schedule.lanes();
+}
+
+// That of all loads along `axis` at one point. Numbers that do not count evenly along it are divisions.
 int64_t load_cost(const Stage &stage, uint32_t axis, const Kernel &kernel) {
   int64_t cost = 0;
   for (const Value &v : stage.body.values) {
     if (v.op == Core::index && !v.expr.coefficient(axis)) cost += kernel.schedule.lanes();
-    if (v.op != Core::load) continue;
-    if (kernel.buffers[v.access.buffer].space == Buffer::Space::row_local) continue;
-    const std::optional<Expr> step = v.access.index[0].coefficient(axis);
-    const int64_t stride = step && step->is_integer() ? step->integer() : INT64_MAX;
-    cost += stride == 0 || stride == 1 ? 1 : stride == 2 ? 2 : kernel.schedule.lanes();
+    if (v.op == Core::load) cost += vector_cost(v.access, axis, kernel);
   }
+  return cost;
+}
+int64_t store_cost(const Stage &stage, uint32_t axis, const Kernel &kernel) {
+  int64_t cost = 0;
+  for (const Store &store : stage.stores) cost += vector_cost(store.to, axis, kernel);
   return cost;
 }
 
@@ -126,7 +134,8 @@ void schedule_contraction(Kernel &kernel, const Target &target) {
   s.tiles[rank - 2] = tile(m, s.mr, blocks.rows);
   s.tiles[rank - 1] = tile(n, s.nr, blocks.columns);
   const uint32_t m_axis = static_cast<uint32_t>(rank) - 2, n_axis = m_axis + 1;
-  s.vector_m = unit_strides(stage, m_axis, kernel) > unit_strides(stage, n_axis, kernel);
+  const auto cost = [&](uint32_t axis) { return load_cost(stage, axis, kernel) + store_cost(stage, axis, kernel); };
+  s.vector_m = cost(m_axis) < cost(n_axis);
 }
 
 bool is_over_several_axes(const Stage &stage) {

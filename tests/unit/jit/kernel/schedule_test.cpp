@@ -79,6 +79,20 @@ TEST(Schedule, DividesAProductAmongThreadsWhereThatIsWorthTheirStart) {
   EXPECT_EQ(task_count(product(256, 256, 256, false)), Expr(8));
 }
 
+// As many factors and terms as there are rows would not tell where results lie.
+TEST(Schedule, LetsLanesOfAProductsEndGoAlongItsResultsNotAlongItsFactors) {
+  for (const bool by_rows : {false, true}) {
+    ProgramBuilder b;
+    uint32_t y = b.linear(b.input({64, 32}), b.input({128, 32}));
+    for (const Core core : {Core::mul, Core::add, Core::max})
+      y = b.map(core, y, static_cast<int32_t>(by_rows ? b.input({64, 1}) : b.input({128})));
+    b.output(y);
+    const Kernel kernel = last_kernel(b, "v3");
+    ASSERT_TRUE(is_tiled_contraction(kernel)) << print(kernel);
+    EXPECT_FALSE(kernel.schedule.vector_m) << print(kernel);
+  }
+}
+
 // Each task packs its columns of the second input.
 TEST(Schedule, LetsTasksOfAProductOfInputsHaveManyRowsWithAvx2) {
   const auto tiles = [](int64_t size, bool is_packed) {
