@@ -52,8 +52,8 @@ std::vector<Item> split_packing(std::vector<Item> items, std::vector<Tensor> &te
 // Of the contractions of a turn: items that lay out right operands that no turn changes as [.., k][n], for lanes along
 // n to read them side by side turn after turn.
 std::vector<Item> split_columns(std::vector<Item> &items, std::vector<Tensor> &tensors, const Turns &turns);
-// borders.cpp: gives the windows of a contraction's rows an operand with a border around it, so that they are read where
-// they lie.
+// borders.cpp: gives the windows of a contraction's rows an operand with a border around it, so that they are read
+// where they lie.
 std::vector<Item> split_borders(std::vector<Item> items, std::vector<Tensor> &tensors, const Target &target,
                                 const FuseOptions &options);
 // split_sums.cpp: cuts long reductions of few results into groups, for tasks to share them, and adds an item that

@@ -322,6 +322,7 @@ ScratchLayout scratch_layout(const Kernel &kernel) {
     const int64_t depth = block_depth(kernel, stage), mc = up(s.tiles[contraction_axes(kernel, stage).m], s.mr),
                   nc = up(is_tiled_contraction(kernel) ? s.tiles.back() : block_columns(kernel, stage), s.nr);
     a_panel = std::max<int64_t>(a_panel, mc * up(depth, s.lanes()) * size_of(c.a_type()));
+    if (may_read_rows_in_place(s.mr)) a_panel = std::max<int64_t>(a_panel, depth * int64_t{sizeof(int64_t)});
     if (c.panel == 0) b_panel = std::max<int64_t>(b_panel, depth * s.nr * size_of(c.b_type()));
     c_tile = std::max<int64_t>(c_tile, mc * std::max<int64_t>(nc, s.nr) * size_of(c.accumulator));
   }

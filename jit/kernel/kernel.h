@@ -297,8 +297,8 @@ int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage);
 uint32_t points_side_by_side(const Kernel &kernel);
 // The number of points of a stage's reduce axes, over Kernel::symbols.
 Expr reduced_points(const Stage &stage);
-// Whether a microkernel of `mr` rows of a may read them where they lie, an address for each: of more the addresses would
-// not be in registers. (To be measured with the 12 of AVX-512, where one is loaded for each product.)
+// Whether a microkernel of `mr` rows of a may read them where they lie, an address for each: of more the addresses
+// would not be in registers. (To be measured with the 12 of AVX-512, where one is loaded for each product.)
 inline bool may_read_rows_in_place(uint32_t mr) { return mr >= 2 && mr <= 6; }
 // Whether its one stage is a contraction in tiles of m and n.
 bool is_tiled_contraction(const Kernel &kernel);
@@ -339,9 +339,9 @@ std::vector<InPlace> in_place(const Kernel &kernel);
 // Scratch of one running task, as the emitter lays it out and the executor allocates it. Each area is 64-byte aligned.
 struct ScratchLayout {
   std::vector<Expr> row_local;    // byte offset of each row_local buffer, in the order of Kernel::buffers (of row 0)
-  Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc, whole vectors][mr], packed B panel
-                                  // [kc][nr] (unless prepacked), accumulators [mc rounded up to mr][nc rounded up to
-                                  // nr]
+  Expr a_panel, b_panel, c_tile;  // microkernel: packed A block [ceil(mc/mr)][kc, whole vectors][mr], or of rows in
+                                  // place an i64 for each of kc, packed B panel [kc][nr] (unless prepacked),
+                                  // accumulators [mc rounded up to mr][nc rounded up to nr]
   Expr partials;                  // of sums at points_side_by_side(): [carrier][set][partial][point]
   Expr waiting;  // sums of chunks: [carrier][waiting_in_scratch()][point], a point alone unless lanes are points
   Expr size_bytes;

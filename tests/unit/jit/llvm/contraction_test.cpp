@@ -220,6 +220,52 @@ TEST(Contraction, TakesWiderTypes) {
   });
 }
 
+// Row i of a is windows of 3 that begin at i, of `channels` lines of x.
+template <class T>
+void check_windows(const Target &target, DType type, int64_t rows, int64_t channels) {
+  SCOPED_TRACE(str_cat(name_of(type), ", ", rows, " rows, ", channels, " channels"));
+  const int64_t columns = 21, depth = channels * 3, length = rows + 2;
+  const Product p{.type = type, .batch = 1, .m = rows, .n = columns, .k = depth};
+  Kernel kernel = product_kernel(p, target);
+  kernel.schedule.mr = static_cast<uint32_t>(std::min<int64_t>(rows, kernel.schedule.mr));
+  kernel.schedule.tiles[1] = kernel.schedule.mr;
+  Body &body = kernel.stages[0].contract->a;
+  body = {};
+  BodyBuilder a(body);
+  const Expr i = axis(1, p.m), k = axis(3, p.k);
+  a.yield(a.load(0, type, {floor_div(k, 3) * length + mod(k, 3) + i}));
+  const LoadedKernel loaded(kernel, target);
+  std::vector<T> x = random_values<T>(channels * length, 1), b = random_values<T>(depth * columns, 2),
+                 got(static_cast<size_t>(rows * columns)), none(1);
+  loaded.run({data_of(x), data_of(b), data_of(none), data_of(none), data_of(got)}, {0, 0, 0, 0});
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < columns; ++j) {
+      double sum = 0, magnitude = 1;
+      for (int64_t d = 0; d < depth; ++d) {
+        const double term = static_cast<double>(x[static_cast<size_t>(d / 3 * length + d % 3 + r)]) *
+                            static_cast<double>(b[static_cast<size_t>(d * columns + j)]);
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      if (std::is_integral_v<T>) sum = static_cast<double>(static_cast<T>(static_cast<int64_t>(sum)));  // it wraps
+      ASSERT_NEAR(static_cast<double>(got[static_cast<size_t>(r * columns + j)]), sum, 1e-6 * magnitude)
+          << r << ", " << j;
+    }
+  }
+}
+
+TEST(Contraction, ReadsRowsOfWindowsInEachTypeHoweverFewThereAre) {
+  at_every_level([](const Target &target) {
+    for (const int64_t rows : {1, 2, 3, 6, 7, 23})
+      for (const int64_t channels : {1, 3, 40}) {
+        check_windows<float>(target, DType::f32, rows, channels);
+        check_windows<double>(target, DType::f64, rows, channels);
+        check_windows<int16_t>(target, DType::i16, rows, channels);
+        check_windows<int64_t>(target, DType::i64, rows, channels);
+      }
+  });
+}
+
 // x [C, H, W] with a border of `padding` zeros, w [O, C, 3, 3], out [O, H', W'].
 TEST(Contraction, ConvolvesWithPaddingAndStride) {
   at_every_level([](const Target &target) {
