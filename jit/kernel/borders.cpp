@@ -11,7 +11,6 @@
 namespace kiln::kernel {
 namespace {
 
-constexpr int64_t few_windows = 2;         // that an element is in: for fewer a copy does not pay
 constexpr int64_t few_products = 1 << 18;  // of all: for fewer a launch does not pay
 
 // How far a dim reaches beyond its ends.
@@ -105,7 +104,8 @@ Item add_borders(Item &item, const Value &load, const std::vector<Border> &borde
     if (border.after > 0) require(Core::lt, dims[d]);
   }
   body.yield(body.load(0, load.type, from, inside, load.access.fill));
-  tensors.push_back({.dtype = load.type, .dims = c.dims, .strides = row_major_strides(c.dims), .copy_of = source});
+  tensors.push_back(
+      {.dtype = load.type, .dims = c.dims, .strides = row_major_strides(c.dims), .part_of = item.results[0]});
 
   Body read;
   BodyBuilder reader(read);

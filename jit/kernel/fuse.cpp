@@ -173,8 +173,7 @@ std::vector<std::vector<uint32_t>> defs_of(std::span<const Launch> launches, std
     for (size_t b = 0; b < launches[i].buffers.size(); ++b) {
       const uint32_t tensor = launches[i].buffers[b];
       const bool is_given = tensor < program.tensors.size();
-      const std::optional<uint32_t> whole = tensors[tensor].part_of, original = tensors[tensor].copy_of;
-      if (original) read[*original] = i;
+      const std::optional<uint32_t> whole = tensors[tensor].part_of;
       if (!is_given && !whole) continue;
       if (launches[i].kernel->buffers[b].space == Buffer::Space::out)
         open.push_back(is_given ? tensor : *whole);
@@ -202,7 +201,7 @@ std::string nodes_of(const Launch &launch, std::span<const Tensor> tensors, cons
   const std::vector<std::vector<uint32_t>> defs = defs_of(std::span(&launch, 1), tensors, program);
   for (const uint32_t d : std::views::reverse(defs[0]))
     names.push_back(str_cat("'", program.defs[d].node, "' [", program.defs[d].op, "]"));
-  if (names.empty()) return launch.prepared ? "the packing of weights" : "a copy with a border";
+  if (names.empty()) return "the packing of weights";
   constexpr size_t most = 12;  // they may be thousands
   const size_t more = names.size() - std::min(names.size(), most);
   names.resize(names.size() - more);

@@ -21,10 +21,9 @@ struct Tensor {
   // Of what no compute makes: it is a parameter or constant, or follows from these alone. Of an output: it may be made
   // once a binding, if it follows from them.
   bool prepared = false;
-  // Of a tensor that fusion added: the one whose sums it has parts of.
+  // Of a tensor that fusion added: the one that it is made for, of whose sums it has parts, or of whose operands a
+  // copy.
   std::optional<uint32_t> part_of = {};
-  // The same: the one of which it is a copy.
-  std::optional<uint32_t> copy_of = {};
 };
 
 struct Program {  // computes in topological order

@@ -43,6 +43,9 @@ struct Group {
   int cost = 0;              // of its bodies
 };
 
+// In how many windows of a sum an element may be, and be made for each: of more, what makes it is worth its memory, or
+// a copy where windows are read in place.
+inline constexpr int64_t few_windows = 2;
 // inline.cpp: folds views, and producers that are cheap or read once, into their readers.
 std::vector<Item> inline_producers(const Program &program, const FuseOptions &options);
 // Renumbers the operands so that only those that the bodies load are left.

@@ -12,8 +12,7 @@ constexpr int free_cost = 3;          // may be computed again by every reader
 constexpr int index_cost = 8;         // likewise, where it reads nothing: a mask of numbers of rows and columns
 constexpr int rows_operand_cost = 8;  // operand a of a contraction: packed again for each tile of columns
 constexpr int max_inlined_cost = 512;
-constexpr int64_t few_windows = 2;  // that read an element: of more, what makes the element is worth its memory
-constexpr int unpacking_cost = 24;  // of what is unpacked wherever it is read
+constexpr int unpacking_cost = 24;                     // of what is unpacked wherever it is read
 constexpr size_t max_values = 256, max_operands = 24;  // of one item: compile time grows with both
 // Of one access. Each reshape that is folded into another may repeat the whole map of it once a dimension, and every
 // node is code for each element: where the map of a chain of views would grow beyond this, one view is copied instead.

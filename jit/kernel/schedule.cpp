@@ -243,6 +243,7 @@ void schedule_loops(Kernel &kernel, const Target &target) {
     }
     if (rows > 0) along_rows += unit_strides(stage, rows - 1, kernel);
   }
+  // What lies side by side decides; between equals, what it takes to read the rest.
   const bool reads_inner = along_inner > along_rows || (along_inner == along_rows && cost_inner <= cost_rows);
   const bool inner = rows == 0 || sorts || sums || (has_axes && reads_inner && !windows);
   s.vector = inner ? Schedule::Vector::inner : Schedule::Vector::parallel;
