@@ -187,22 +187,12 @@ bool is_ordered(const Kernel &kernel, const Stage &stage) {
   return kernel.schedule.vector == Schedule::Vector::parallel && (!points.is_integer() || points.integer() > few);
 }
 
-int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage) {
-  const Schedule &s = kernel.schedule;
-  if (s.vector != Schedule::Vector::parallel || s.lanes() == 1 || !is_ordered(kernel, stage)) return 0;
-  const int64_t all = int64_t{sum_sets} * s.lanes();
-  const Expr points = reduced_points(stage);
-  if (!points.is_integer() || points.integer() >= all) return all;
-  const auto few = static_cast<uint64_t>(std::max<int64_t>(points.integer(), 1));
-  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(few)), s.lanes());
-}
-
-uint32_t points_side_by_side(const Kernel &kernel) {
-  // Of a row of 1,024 columns pieces of 512 bytes came at 0.7 of the rate of a whole row, lines of 64 bytes at 0.1.
-  constexpr uint32_t piece_bytes = 512;
+// Whether all that a reduction does is short, and of words that lie side by side as its points do: of many points one
+// piece of memory is read after the other.
+static bool takes_pieces(const Kernel &kernel) {
   constexpr size_t short_body = 8;  // values
-  const Schedule &s = kernel.schedule;
-  if (s.vector != Schedule::Vector::parallel || kernel.parallel.empty()) return 1;
+  if (kernel.stages.size() != 1 || kernel.parallel.empty()) return false;
+  const Stage &stage = kernel.stages[0];
   const auto last = static_cast<uint32_t>(kernel.parallel.size()) - 1;
   const auto is_plain = [&](const Value &v) {
     const bool is_word = size_of(v.type) == 4 && v.type != DType::none;
@@ -210,15 +200,35 @@ uint32_t points_side_by_side(const Kernel &kernel) {
     return is_word && core_info(v.op).kind != CoreClass::function && v.op != Core::search && step &&
            (step->is(0) || (step->is(1) && v.access.valid < 0));
   };
-  const bool alone = kernel.stages.size() == 1 && std::ranges::none_of(kernel.buffers, [](const Buffer &buffer) {
-                       return buffer.space == Buffer::Space::row_local;
-                     });
-  const bool suits = alone && partials_in_scratch(kernel, kernel.stages[0]) > 0 &&
-                     kernel.stages[0].body.values.size() <= short_body &&
-                     std::ranges::all_of(kernel.stages[0].body.values, is_plain) &&
-                     std::ranges::all_of(kernel.stages[0].carriers.combine.values, is_plain);
+  const auto is_row_local = [](const Buffer &buffer) { return buffer.space == Buffer::Space::row_local; };
+  return !stage.carriers.types.empty() && !stage.scans() && std::ranges::none_of(kernel.buffers, is_row_local) &&
+         stage.body.values.size() <= short_body && std::ranges::all_of(stage.body.values, is_plain) &&
+         std::ranges::all_of(stage.carriers.combine.values, is_plain);
+}
+
+int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage) {
+  constexpr int64_t few = 64;  // points, with which a piece is soon done
+  const Schedule &s = kernel.schedule;
+  if (s.vector != Schedule::Vector::parallel || s.lanes() == 1) return 0;
+  const Expr points = reduced_points(stage);
+  if (!is_ordered(kernel, stage)) {
+    const bool many = !points.is_integer() || points.integer() > few;
+    return many && !stage.carriers.in_pairs && takes_pieces(kernel) ? 1 : 0;
+  }
+  const int64_t all = int64_t{sum_sets} * s.lanes();
+  if (!points.is_integer() || points.integer() >= all) return all;
+  const auto number = static_cast<uint64_t>(std::max<int64_t>(points.integer(), 1));
+  return std::min<int64_t>(static_cast<int64_t>(std::bit_ceil(number)), s.lanes());
+}
+
+uint32_t points_side_by_side(const Kernel &kernel) {
+  // Of a row of 1,024 columns pieces of 512 bytes came at 0.7 of the rate of a whole row, lines of 64 bytes at 0.1.
+  constexpr uint32_t piece_bytes = 512;
+  const Schedule &s = kernel.schedule;
+  if (s.vector != Schedule::Vector::parallel || kernel.parallel.empty()) return 1;
+  const bool suits = takes_pieces(kernel) && partials_in_scratch(kernel, kernel.stages[0]) > 0;
   uint32_t points = s.lanes();
-  const Expr &extent = kernel.parallel[last].extent;
+  const Expr &extent = kernel.parallel.back().extent;
   const auto leaves_tasks = [&](int64_t n) { return !extent.is_integer() || extent.integer() >= 4 * n; };
   while (suits && points * 4 < piece_bytes && leaves_tasks(2 * points)) points *= 2;
   return points;

@@ -289,11 +289,12 @@ inline int64_t chunk_of(const Stage &stage) { return stage.carriers.in_pairs ? 1
 // The same where they lie in scratch: for each carrier, and point side by side. 0 on a device, where there are no
 // lanes.
 int64_t waiting_in_scratch(const Kernel &kernel, const Stage &stage);
-// How many partial results a reduction keeps in scratch, for each carrier and point: where lanes are points, and the
-// order shows. 0: none. At most sum_sets * lanes, fewer where its extent is known to be small.
+// How many partial results a reduction keeps in scratch, for each carrier and point, where lanes are points: at most
+// sum_sets * lanes where the order shows, fewer where its extent is known to be small; one where the order does not
+// show and pieces of memory are walked (points_side_by_side()). 0: none.
 int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage);
 // How many points of the last parallel axis run side by side where lanes are points: a vector of them, or several where
-// all that the kernel does is sums of columns, which then walk pieces of memory, not a line here and there.
+// all that the kernel does is to reduce columns, which then walks pieces of memory, not a line here and there.
 uint32_t points_side_by_side(const Kernel &kernel);
 // The number of points of a stage's reduce axes, over Kernel::symbols.
 Expr reduced_points(const Stage &stage);

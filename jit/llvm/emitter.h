@@ -221,11 +221,12 @@ llvm::Value *emit_search(KernelState &state, const kernel::Value &search, llvm::
 // ---- stages.cpp, reduce.cpp, partial_sums.cpp, chunks.cpp, scan.cpp
 // How to run along one axis, `width` lanes at a time.
 struct LanePlan {
-  size_t axis;        // its id
-  unsigned width;     // 1: point by point
-  bool masked;        // the rest in one pass under a mask; otherwise point by point
-  bool single;        // all passes under a mask, in one loop: the body is too long to be there twice
-  int64_t alignment;  // Point::alignment
+  size_t axis;         // its id
+  unsigned width;      // 1: point by point
+  bool masked;         // the rest in one pass under a mask; otherwise point by point
+  bool single;         // all passes under a mask, in one loop: the body is too long to be there twice
+  int64_t alignment;   // Point::alignment
+  bool pairs = false;  // two vectors at a time while there are two: emit_over_lanes()
 };
 // The plan for what `stages` do along `axis`: masked if there are masks for all their stores.
 LanePlan make_plan(const KernelState &state, std::span<const kernel::Stage> stages, size_t axis, unsigned width,

@@ -194,9 +194,10 @@ class KernelEmitter {
     if (extent.is_integer() && extent.integer() % size == 0) return {begin, end, size};
     if (extent.is_integer() && extent.integer() < size) return {begin, extents_[axis], extent.integer()};
     const int64_t lanes = kernel_.schedule.lanes();
-    const bool whole = size % lanes == 0 && is_multiple(extent, lanes);
-    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extents_[axis]), std::nullopt,
-            whole ? lanes : 1};
+    int64_t multiple = 1;
+    for (const int64_t many : {lanes, 2 * lanes})
+      if (size % many == 0 && is_multiple(extent, many)) multiple = many;
+    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extents_[axis]), std::nullopt, multiple};
   }
 
   void emit_axes(size_t axis, const Point &point) {

@@ -126,7 +126,7 @@ class PartialSums {
   }
 
   llvm::Value *partial_of(llvm::Value *i) {
-    llvm::Value *lane = b_.CreateAnd(i, integer(lanes_ - 1));
+    llvm::Value *lane = b_.CreateAnd(i, integer(std::min(count_, lanes_) - 1));
     if (!has_sets()) return is_once_each() ? i : lane;
     return b_.CreateSelect(b_.CreateICmpSLT(i, blocks_end_), b_.CreateAnd(i, integer(count_ - 1)), lane);
   }

@@ -115,6 +115,32 @@ bool has_mask(const KernelState &state, const kernel::Access &access, size_t axi
   return step && (step->is(1) || step->is(0));
 }
 
+// Whether a point of it is a function of f32 above all, which lies in registers as it is, and memory is read and
+// written in order. A chain of such a function's operations is so long that few fit into what a processor looks ahead,
+// and so it waits; two vectors make two chains, and share constants (GELU: .8 of the time).
+bool waits_for_functions(const Stage &stage, size_t axis) {
+  constexpr int most_cost = 16;  // others go through f64, in two vectors already
+  if (!stage.carriers.types.empty() || stage.sort) return false;
+  const auto is_in_order = [&](const kernel::Access &access) {
+    const std::optional<Expr> step = access.index[0].coefficient(static_cast<uint32_t>(axis));
+    return step && (step->is(1) || step->is(0)) && access.valid < 0;
+  };
+  bool calls = false;
+  for (const kernel::Value &value : stage.body.values) {
+    const kernel::CoreInfo &info = kernel::core_info(value.op);
+    if (info.kind == kernel::CoreClass::function) {
+      if (info.cost > most_cost || info.operands != 1 || value.type != DType::f32) return false;
+      calls = true;
+    }
+    if (value.op == kernel::Core::index || value.op == kernel::Core::search) return false;
+    if (value.type != DType::f32 && value.type != DType::boolean) return false;
+    if (value.op == kernel::Core::load && !is_in_order(value.access)) return false;
+  }
+  return calls && std::ranges::all_of(stage.stores, [&](const kernel::Store &store) {
+           return !store.combines() && !store.scatters() && is_in_order(store.to);
+         });
+}
+
 // Stages [begin, end), at one point.
 void emit_stages(KernelState &state, size_t begin, size_t all_end, const Point &point) {
   const std::vector<Stage> &stages = state.kernel.stages;
@@ -199,6 +225,12 @@ LanePlan make_plan(const KernelState &state, std::span<const Stage> stages, size
     }
   }
   plan.single = plan.masked && loads && length > 20;
+  const auto has_one_value = [](const kernel::Buffer &buffer) {
+    return buffer.space != kernel::Buffer::Space::row_local;
+  };
+  const bool inner = axis >= state.kernel.parallel.size();
+  plan.pairs = width > 1 && (inner || std::ranges::all_of(state.kernel.buffers, has_one_value)) &&
+               std::ranges::all_of(stages, [&](const Stage &stage) { return waits_for_functions(stage, axis); });
   return plan;
 }
 
@@ -207,6 +239,14 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
   if (plan.width == 1) {
     emit_loop(state, range, 1, [&](llvm::Value *i) { body(at_scalar(plan, point, i)); });
     return;
+  }
+  if (const int64_t step = 2 * int64_t{plan.width}; plan.pairs && (!range.has_rest(step) || range.count)) {
+    LanePlan both = plan;
+    both.width *= 2;
+    const auto [pairs, rest] = split_range(state, range, both.width);
+    emit_loop(state, pairs, step, [&](llvm::Value *i) { body(at_lanes(both, point, i)); });
+    if (!range.has_rest(step)) return;
+    range = rest;
   }
   const auto masked = [&](llvm::Value *i) { body(at_masked(state, plan, point, i, range.end)); };
   if (plan.single && range.has_rest(plan.width)) return emit_loop(state, range, plan.width, masked);
@@ -228,7 +268,9 @@ Range stage_range(KernelState &state, const Axis &axis, const Point &point) {
   }
   Range range{state.b.getInt64(0), emit_scalar(state, axis.extent, point)};
   if (axis.extent.is_integer()) range.count = axis.extent.integer();
-  if (is_multiple(axis.extent, state.kernel.schedule.lanes())) range.multiple = state.kernel.schedule.lanes();
+  const int64_t lanes = state.kernel.schedule.lanes();
+  for (const int64_t many : {lanes, 2 * lanes})
+    if (is_multiple(axis.extent, many)) range.multiple = many;
   return range;
 }
 
