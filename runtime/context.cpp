@@ -372,13 +372,13 @@ PreparedParts::Store Context::prepared_store() {
   return store;
 }
 
+std::vector<std::string> Context::take_damage() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(damage_, {});
+}
+
 Status Context::tell_damage() {
-  std::vector<std::string> damage;
-  {
-    const std::lock_guard lock(mutex_);
-    damage.swap(damage_);
-  }
-  for (const std::string &text : damage) KILN_TRY(warn(text));
+  for (const std::string &text : take_damage()) KILN_TRY(warn(text));
   return {};
 }
 
@@ -430,8 +430,19 @@ bool Context::let_go() noexcept {
   return true;
 }
 
-Status Context::close() {
+Status Context::close(bool hurries) {
+  if (!hurries) {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    background_.close();
+  }
   if (!let_go()) return {};
+  // Nobody runs again who would be told.
+  if (const auto damage = take_damage(); !damage.empty())
+    return error(Code::corrupt,
+                 "results may be wrong: ", join(damage, "; ", [](const std::string &text) { return text; }));
   if (background_.failures()) return error(Code::io, failed_saves());
   std::lock_guard lock(mutex_);
   if (end_failures_.empty()) return {};

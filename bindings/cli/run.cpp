@@ -167,7 +167,9 @@ int run_main(const Args &args) {
   } else if (args.has("--times")) {
     show_times(args, timed_run(call.get()));
   }
-  return args.has("--compare") && is_beyond_reference(outputs, args, session, signature, subject.graph) ? 1 : 0;
+  const bool is_beyond = args.has("--compare") && is_beyond_reference(outputs, args, session, signature, subject.graph);
+  check(kiln_context_close(session.context()));  // which tells whether what was read of files was damaged
+  return is_beyond ? 1 : 0;
 }
 
 }  // namespace

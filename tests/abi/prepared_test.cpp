@@ -350,6 +350,17 @@ TEST_F(Prepared, AChangedBlockIsFoundInTheBackgroundAndMadeAgain) {
   EXPECT_EQ(run_process(digest_), mapped);
 }
 
+TEST_F(Prepared, ClosingVerifiesWhatRunsMappedAndTellsOfDamage) {
+  EXPECT_EQ(run_process(digest_), made);
+  for (const fs::path &record : records()) change_byte(record, -1000);
+  const std::unique_ptr<Process> process = start();
+  EXPECT_EQ(run_once(*process, digest_).lookups, mapped.lookups);
+  EXPECT_FAILS(kiln_context_close(process->context.get()), KILN_CORRUPT,
+               "results may be wrong: prepared parameters: the record is damaged: block 0 has a wrong checksum");
+  EXPECT_EQ(files("/prepared/quarantine").size(), 2);
+  EXPECT_EQ(run_process(digest_), made);
+}
+
 TEST_F(Prepared, VerifyingTheCacheReadsItWithoutAHit) {
   EXPECT_EQ(run_process(digest_), made);
   change_byte(records()[0], -1000);

@@ -155,7 +155,30 @@ class WeightsTest(Case):
                             self.file("b.kiln"), code=1)
         self.assertIn("has none of the graph's parameters, 'b', 'w'", message)
 
-    def test_a_cut_or_changed_file_is_noticed(self):
+    def test_a_run_of_a_file_with_a_changed_weight_ends_with_an_error(self):
+        artifact = pathlib.Path(self.compiled())
+        changed = bytearray(artifact.read_bytes())
+        changed[-4096] ^= 0x40
+        artifact.write_bytes(changed)
+        for _ in range(5):  # whether it is noticed is not a matter of who comes first
+            self.assertIn("is damaged, which has the parameters of a call",
+                          self.kiln("run", artifact, "--random", 1, "--size", "batch=1", code=1))
+
+    def test_a_run_that_mapped_a_damaged_record_ends_with_an_error_and_the_next_one_is_right(self):
+        words = [self.MODEL / "graph.json", "--weights", self.MODEL / "weights.safetensors"]
+        expected = self.run_it(*words)
+        if not (records := list(pathlib.Path(self.file("cache")).rglob("*.kprep"))):
+            self.run_it(*words)  # weights that were written a moment ago are not recorded
+            records = list(pathlib.Path(self.file("cache")).rglob("*.kprep"))
+        self.assertTrue(records)
+        for record in records:
+            changed = bytearray(record.read_bytes())
+            changed[-1] ^= 0x40
+            record.write_bytes(changed)
+        self.assertIn("the record is damaged", self.kiln("run", *words, "--random", 1, "--size", "batch=1", code=1))
+        self.assertEqual(self.run_it(*words), expected)
+
+    def test_a_cut_file_is_refused(self):
         artifact = pathlib.Path(self.compiled())
         whole = artifact.read_bytes()
         artifact.write_bytes(whole[:-1])

@@ -127,12 +127,14 @@ KILN_EXPORT void kiln_options_destroy(kiln_options *options);
 /* `sink` may be NULL. On success the context owns its `user`. */
 KILN_EXPORT kiln_error *kiln_context_create(const kiln_options *options, const kiln_event_sink *sink,
                                             kiln_context **out);
-/* Waits for background work (saves, entries that were asked for) and runs the destroy callbacks of passes, plugins and
- * sink here; those that a compile on another thread still uses run when it ends. Reports saves to the cache that
- * failed, and destroy callbacks that threw: the context is closed all the same. A closed context refuses new compiles;
- * what was compiled still runs. A second close does nothing. */
+/* Waits for background work (saves, entries that were asked for, the verification of prepared parameters that runs have
+ * mapped) and runs the destroy callbacks of passes, plugins and sink here; those that a compile on another thread still
+ * uses run when it ends. Reports saves to the cache that failed, destroy callbacks that threw, and as KILN_CORRUPT that
+ * what runs read of files was damaged, unless a later run told it: their results may be wrong (docs/prepared.md). The
+ * context is closed all the same. A closed context refuses new compiles; what was compiled still runs. A second close
+ * does nothing. */
 KILN_EXPORT kiln_error *kiln_context_close(kiln_context *context);
-/* Closes (if that was not done) and lets go; children keep what they need alive. */
+/* Closes (if that was not done), verifies nothing more, and lets go; children keep what they need alive. */
 KILN_EXPORT void kiln_context_destroy(kiln_context *context);
 /* {"threads", "cache": {"dir", "max_bytes", "io_errors", "saves" (records written), "failed_saves",
  * "prepared": {"dir", "max_bytes", "hits", "misses", "rejects", "saves", "verified" (whose content was read, and is
