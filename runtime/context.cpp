@@ -430,14 +430,12 @@ bool Context::let_go() noexcept {
   return true;
 }
 
-Status Context::close(bool hurries) {
-  if (!hurries) {
-    {
-      const std::lock_guard lock(mutex_);
-      closing_ = true;
-    }
-    background_.close();
+Status Context::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
   }
+  background_.close();  // before letting go stops what need not be finished
   if (!let_go()) return {};
   // Nobody runs again who would be told.
   if (const auto damage = take_damage(); !damage.empty())

@@ -134,16 +134,18 @@ class Context : public std::enable_shared_from_this<Context> {
 
   // A callback that ends what a plugin or the host gave has thrown: told as a warning by the next compile, or by close.
   void add_end_failure(std::string text);
-  // Waits for saves, and unless it hurries, until what runs have mapped was verified; lets go of passes and sink. The
-  // error tells of damage, saves and ends that failed; closed it is all the same.
-  Status close(bool hurries = false);
+  // Waits for saves, and until what runs have mapped was verified; lets go of passes and sink. The error tells of
+  // damage, saves and ends that failed; closed it is all the same.
+  Status close();
+  // The same, but verifies nothing more, and tells nothing; false: it was closed. A destructor may not run out of
+  // memory.
+  bool let_go() noexcept;
 
   std::string report() const;  // JSON; kiln_context_report documents it
 
  private:
   Status tell_damage();  // of prepared parameters, on the thread of a call
   std::vector<std::string> take_damage();
-  bool let_go() noexcept;  // close, but what it tells; false: it was closed. A destructor may not run out of memory
   Status add_locked(const std::vector<std::shared_ptr<Pass>> &passes, std::vector<uint64_t> *ids,
                     std::vector<std::unique_ptr<RegisteredOp>> ops, const std::vector<FunctionPtr> &functions = {},
                     const std::vector<BackendPtr> &backends = {});

@@ -114,7 +114,7 @@ kiln_error *kiln_context_close(kiln_context *context) {
 void kiln_context_destroy(kiln_context *context) {
   if (!context || !context->magic.ok() || !context->owner) return;
   answer(0, [&] {
-    (void)context->context.close(true);
+    (void)context->context.let_go();
     return 0;
   });
   delete context;

@@ -187,9 +187,11 @@ bool is_ordered(const Kernel &kernel, const Stage &stage) {
   return kernel.schedule.vector == Schedule::Vector::parallel && (!points.is_integer() || points.integer() > few);
 }
 
+namespace {
+
 // Whether all that a reduction does is short, and of words that lie side by side as its points do: of many points one
 // piece of memory is read after the other.
-static bool takes_pieces(const Kernel &kernel) {
+bool takes_pieces(const Kernel &kernel) {
   constexpr size_t short_body = 8;  // values
   if (kernel.stages.size() != 1 || kernel.parallel.empty()) return false;
   const Stage &stage = kernel.stages[0];
@@ -205,6 +207,8 @@ static bool takes_pieces(const Kernel &kernel) {
          stage.body.values.size() <= short_body && std::ranges::all_of(stage.body.values, is_plain) &&
          std::ranges::all_of(stage.carriers.combine.values, is_plain);
 }
+
+}  // namespace
 
 int64_t partials_in_scratch(const Kernel &kernel, const Stage &stage) {
   constexpr int64_t few = 64;  // points, with which a piece is soon done

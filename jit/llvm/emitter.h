@@ -245,6 +245,8 @@ void emit_over_lanes(KernelState &state, const LanePlan &plan, Range range, cons
                      const std::function<void(const Point &)> &body);
 // Whether it is so for all values of its symbols.
 bool is_multiple(const Expr &expr, int64_t divisor);
+// How many lanes it is known to be a multiple of: of two vectors, of one, or 1.
+int64_t whole_vectors(const kernel::Schedule &schedule, const Expr &extent);
 Range stage_range(KernelState &state, const kernel::Axis &axis, const Point &point);
 // All stages at one point, or `width` points, of the parallel axes.
 void emit_stages(KernelState &state, const Point &point);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 #include "jit/base/kernel_args.h"
 #include "jit/kernel/body.h"
@@ -193,11 +194,8 @@ class KernelEmitter {
     if (size == 1) return {begin, end, 1};
     if (extent.is_integer() && extent.integer() % size == 0) return {begin, end, size};
     if (extent.is_integer() && extent.integer() < size) return {begin, extents_[axis], extent.integer()};
-    const int64_t lanes = kernel_.schedule.lanes();
-    int64_t multiple = 1;
-    for (const int64_t many : {lanes, 2 * lanes})
-      if (size % many == 0 && is_multiple(extent, many)) multiple = many;
-    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extents_[axis]), std::nullopt, multiple};
+    return {begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extents_[axis]), std::nullopt,
+            std::gcd(size, whole_vectors(kernel_.schedule, extent))};
   }
 
   void emit_axes(size_t axis, const Point &point) {
